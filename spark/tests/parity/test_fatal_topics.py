@@ -47,7 +47,7 @@ def test_halves_find_every_topic_that_ends_the_jvm(fatal: set[int], count: int) 
         if search.waiting:
             group, search = search.next()
             groups.append(group)
-    assert set(search.found) == wrong
+    assert set(search.fatal) == wrong
     assert read == set(topics) - wrong, "every other topic is read"
     assert tried <= 1 + 2 * max(1, len(wrong)) * count.bit_length()
 

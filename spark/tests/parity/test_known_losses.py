@@ -73,7 +73,7 @@ MISSING = Loss("east", "t", "t", "missing", 10, NOW)
 
 
 def test_what_lasts_is_known_by_topic_and_class() -> None:
-    known = losses.known(
+    known = losses.of_manifest(
         Manifest(
             60_000,
             summaries=manifest(missing=10).summaries,

@@ -334,7 +334,7 @@ def test_a_compacted_topic_that_lost_a_tail_is_scanned_at_once(side: str, tmp_pa
         ] == told
         assert bool(findings.of_plan(found, ())) == bool(told)
         snapshot = FlowSnapshot(flow, {}, *observed(world, flow, known))
-        topic = CompactedTopic.seen(snapshot, "k-t", ["k-t"], {})
+        topic = CompactedTopic.of_snapshot(snapshot, "k-t", ["k-t"], {})
         assert topic
         known = results.keep(known, [ComparedTopic(topic)], str(number), new=number % 2 > 0)
         assert Manifest.load(known.dump(), 60_000, tmp_path).scans == known.scans

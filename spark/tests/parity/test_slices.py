@@ -62,7 +62,7 @@ def test_records_that_are_counted_bit_by_bit_are_those_that_multisets_say(
         counted = {side: chance.randint(at, len(sides[side])) for side, at in before.items()}
         new = slices.count(spark, _read(spark, sides), _bounds(before, counted))
         known = slices.add(known, new).localCheckpoint()
-        (seen,) = slices.found(known).collect() or [None]
+        (seen,) = slices.by_bucket(known).collect() or [None]
         ours, theirs = (Counter(sides[side][: counted[side]]) for side in ("source", "target"))
         lost = ours - theirs
         assert seen is not None

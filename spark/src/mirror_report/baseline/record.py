@@ -85,7 +85,7 @@ def _known_losses(settings: Settings, store: Store) -> list[Loss]:
     # What is of another release, or damaged, cannot be read; the last report can.
     with contextlib.suppress(ReportError):
         manifest = files.load(store, manifest.bucket_ms)
-    found = losses.known(manifest, settings.flows, time.time_ns() // 1_000_000)
+    found = losses.of_manifest(manifest, settings.flows, time.time_ns() // 1_000_000)
     for flow in (flow for flow in settings.flows if flow.name not in manifest.baselines):
         found += losses.of_report(files.last_report(store, flow.name), flow)
     return found + losses.of_source(store.load("losses"))

@@ -77,7 +77,7 @@ def _search(
             _compared(context, _plan(context, search, group), open_session)
         except JvmError:
             search = search.ended(group)
-    if not search.found:
+    if not search.fatal:
         raise error
     return context.again(), search
 
@@ -105,8 +105,8 @@ def _plan(
     begun = _load(context)
     manifest = changes.begin_run(begun, context.run_id, sorted(names), context.store.was_told)
     former = run_plan.superseded(context, manifest)
-    known = tuple(found for found in former.manifest.new_findings if found.flow in names)
-    state = RunState(former.manifest, RunPlan({}), known)
+    unreported = tuple(finding for finding in former.manifest.new_findings if finding.flow in names)
+    state = RunState(former.manifest, RunPlan({}), unreported)
     state = state.with_new(findings.renewed(*topic) for topic in former.renewed)
     observed = observe.observe(context, state.manifest)
     state = state.with_findings(observed.findings)
@@ -132,7 +132,7 @@ def _plan(
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
     # No later report is about a flow that is not configured any more.
     state = state.with_findings(finding for finding in said if finding.flow not in configured)
-    manifest = fatal.remember(state.manifest, plan, search.found, context.heap, context.now_ms)
+    manifest = fatal.remember(state.manifest, plan, search.fatal, context.heap, context.now_ms)
     state, plan = replace(state, manifest=manifest), fatal.without(manifest, plan, only)
     plan, large = within_limits(context, state.manifest, plan)
     manifest = copies.note(boundaries.note(state.manifest, plan), plan.judged, plan.snapshots)
@@ -167,12 +167,12 @@ def _compare_content(
     from mirror_report.parity.spark.rows import RowStorage  # noqa: PLC0415
 
     plan = state.plan
-    wanted = (
+    parts = (
         *plan.ranges,
         *(part for topic in plan.scans for part in topic.ranges()),
         *(part for topic in plan.news for part in topic.new_ranges()),
     )
-    expected, records = total_bytes(wanted), total_records(wanted)
+    expected, records = total_bytes(parts), total_records(parts)
     context.progress(
         f"starting Spark for {total_records(plan.ranges)} new records "
         f"(about {expected / 1e6:.0f} MB)"
@@ -181,7 +181,7 @@ def _compare_content(
     rows = scratch.size([directory])
     if (hint := class_archive.hint(context.settings.spark)) is not None:
         context.progress(hint)
-    clusters = context.settings.clusters_of({part.flow for part in wanted})
+    clusters = context.settings.clusters_of({part.flow for part in parts})
     how = source.for_distance(context.settings.spark, expected, clusters)
     opened = open_session or sessions.open_session
     # The session first: an error of the JVM can only be read while the JVM lives.
@@ -341,7 +341,7 @@ def _judge_open(
     manifest, samples = counter.keep(counted, judged)
     # What differs in its time alone may close such a loss only where a copy may lie.
     manifest = copies.need(
-        manifest, {topic: range(len(copies.known(manifest, topic))) for topic in counted.lost}
+        manifest, {topic: range(len(copies.of_topic(manifest, topic))) for topic in counted.lost}
     )
     return replace(state, manifest=replace(manifest, unreadable=state.manifest.unreadable)), samples
 
@@ -351,27 +351,29 @@ def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState
     from mirror_report.parity.spark.records import OutOfTimeError  # noqa: PLC0415
     from mirror_report.parity.steps.scan import Scanner  # noqa: PLC0415
 
-    for some, new in ((state.plan.news, True), (state.plan.scans, False)):
-        if not some or context.time_is_over():
+    for compacted, new in ((state.plan.news, True), (state.plan.scans, False)):
+        if not compacted or context.time_is_over():
             continue
         scanner = Scanner(context, storage, state.manifest, state.plan, new=new)
         try:
-            found = scanner.scan(some)
-            if again := [each.topic for each in found if each.differs]:
+            compared = scanner.scan(compacted)
+            if again := [each.topic for each in compared if each.differs]:
                 context.progress(
                     f"{len(again)} compacted topic(s) differ: reading them with fresh offsets"
                 )
                 flows = {topic.flow.name for topic in again}
                 observed = observe.observe_again(context, state.plan, flows)
                 state = state.with_findings(observed.findings)
-                found = [each for each in found if not each.differs]
-                found += scanner.confirm(again, observed.snapshots)
+                compared = [each for each in compared if not each.differs]
+                compared += scanner.confirm(again, observed.snapshots)
         except OutOfTimeError:
             context.progress("deadline reached: compacted topics wait for the next run")
             return state
         state = state.with_unread(scanner.reader.unread)
-        state = state.with_new(findings.repaired_keys(found))
-        state = _saved(context, state, scans.keep(state.manifest, found, context.run_id, new=new))
+        state = state.with_new(findings.repaired_keys(compared))
+        state = _saved(
+            context, state, scans.keep(state.manifest, compared, context.run_id, new=new)
+        )
     return state
 
 
@@ -387,10 +389,10 @@ def _report(context: RunContext, state: RunState, *, spark_started: bool) -> Par
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
     manifest = boundaries.without_read(state.manifest, plan)
     _saved(context, state, replace(manifest, finished=finished))
-    known = losses.known(manifest, settings.flows, context.now_ms)
-    found = [
+    lasting = losses.of_manifest(manifest, settings.flows, context.now_ms)
+    reported_findings = [
         *state.findings,
-        *losses.unseen(known, reported, context.flows, plan.snapshots),
+        *losses.unseen(lasting, reported, context.flows, plan.snapshots),
         *retention.doubted(manifest.gone, context.flows, context.now_ms),
         *(
             each
@@ -401,10 +403,10 @@ def _report(context: RunContext, state: RunState, *, spark_started: bool) -> Par
     deferred = plan.deferred_topics
     left = total_records(waiting for waiting in plan.backlog if waiting.topic_key not in deferred)
     if left or state.left:
-        found.append(findings.backlog(left, state.left))
+        reported_findings.append(findings.backlog(left, state.left))
     return ParityResult(
         topics=reported,
-        findings=found,
+        findings=reported_findings,
         backlog_records=total_records(plan.backlog),
         backlog_bytes=int(total_bytes(plan.backlog)),
         spark_started=spark_started,

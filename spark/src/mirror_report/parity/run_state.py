@@ -27,7 +27,7 @@ class RunState:
 
     def with_new(self, findings: Iterable[Finding]) -> Self:
         """Report what no later run will find again."""
-        new = [found for found in dict.fromkeys(findings) if found not in self.findings]
+        new = [finding for finding in dict.fromkeys(findings) if finding not in self.findings]
         manifest = replace(self.manifest, new_findings=(*self.manifest.new_findings, *new))
         return replace(self, manifest=manifest).with_findings(new)
 

@@ -74,10 +74,10 @@ def of_topics(topics: Collection[TopicKey]) -> Column:
     names: dict[str, list[str]] = {}
     for flow, topic in sorted(topics):
         names.setdefault(flow, []).append(topic)
-    found = F.lit(False)
-    for flow, some in names.items():
-        found = found | ((F.col("flow") == flow) & F.col("topic").isin(*some))
-    return found
+    matches = F.lit(False)
+    for flow, of_flow in names.items():
+        matches = matches | ((F.col("flow") == flow) & F.col("topic").isin(*of_flow))
+    return matches
 
 
 def realign(digests: DataFrame, spans: DataFrame) -> DataFrame:
@@ -139,7 +139,7 @@ def extents(
     :param rows: of the buckets.
     """
     named = list(rows)
-    found: dict[Key, list[dict[str, Any]]] = {bucket_key(row): [] for row in named}
+    of_buckets: dict[Key, list[dict[str, Any]]] = {bucket_key(row): [] for row in named}
     grouped = (
         digests.join(compare.some_buckets(session, named), on=list(BUCKET), how="left_semi")
         .groupBy(*BUCKET, "side", "origin", "partition")
@@ -150,8 +150,8 @@ def extents(
         )
     )
     for row in grouped.collect():
-        found[bucket_key(row.asDict())].append(row.asDict())
-    return found
+        of_buckets[bucket_key(row.asDict())].append(row.asDict())
+    return of_buckets
 
 
 def bounded(
@@ -172,17 +172,17 @@ def bounded(
     where = (*BUCKET, "side", "origin", "partition")
     rows = [{name: row[name] for name in (*where, "off_min", "off_max")} for row in extents]
     bounds = F.broadcast(table(session, EXTENTS_SCHEMA, rows))
-    found = records.join(bounds, on=list(where), how="left")
+    joined = records.join(bounds, on=list(where), how="left")
     digested = F.coalesce(F.col("offset").between(F.col("off_min"), F.col("off_max")), F.lit(False))
     if following is None:
-        return found.filter(digested).drop("off_min", "off_max")
+        return joined.filter(digested).drop("off_min", "off_max")
     ends = table(
         session, FOLLOWING_SCHEMA,
         [{**dict(zip(PARTITION, log, strict=True)), "following": offset}
          for log, offset in following.items()],
     )  # fmt: skip
     return (
-        found.join(F.broadcast(ends), on=list(PARTITION), how="left")
+        joined.join(F.broadcast(ends), on=list(PARTITION), how="left")
         .filter(digested | (F.col("offset") >= F.coalesce("following", F.lit(0))))
         .drop("off_min", "off_max", "following")
     )

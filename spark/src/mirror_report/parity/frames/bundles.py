@@ -94,23 +94,23 @@ def summarise(judged: DataFrame) -> DataFrame:
 
 def topics(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
     """Target topics that both sides know and nothing keeps from being compared."""
-    there = {topic.topic: topic for topic in theirs.topics.values()}
+    on_target = {topic.topic: topic for topic in theirs.topics.values()}
     barred = {
         topic.topic
-        for topic in (*ours.topics.values(), *there.values())
+        for topic in (*ours.topics.values(), *on_target.values())
         if topic.skip is not None or topic.unknown is not None
     }
-    names = {topic.topic for topic in ours.topics.values()} & there.keys() - barred
+    names = {topic.topic for topic in ours.topics.values()} & on_target.keys() - barred
     return [{"flow": ours.flow, "topic": name} for name in sorted(names)]
 
 
 def positions(ours: Bundle, theirs: Bundle) -> list[dict[str, Any]]:
     """Rows of :data:`compare.POSITIONS_SCHEMA`; without a commit nothing is mirrored."""
-    known = ours.positions if ours.positions is not None else theirs.positions
+    committed = ours.positions if ours.positions is not None else theirs.positions
     return [
         {"flow": ours.flow, "side": "source", "origin": topic, "partition": partition,
          "position": position}
-        for topic, parts in (known or {}).items()
+        for topic, parts in (committed or {}).items()
         for partition, position in parts.items()
     ]  # fmt: skip
 

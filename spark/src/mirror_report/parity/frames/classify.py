@@ -67,8 +67,8 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     :param left: :func:`frames.leftovers.leftovers`.
     :returns: :data:`frames.judge.RESULTS_SCHEMA`.
     """
-    seen = left.groupBy(*BUCKET).agg(*(F.sum(name).alias(f"seen_{name}") for name in _SUMS))
-    found = candidates.join(seen, on=list(BUCKET), how="left").fillna(
+    sums = left.groupBy(*BUCKET).agg(*(F.sum(name).alias(f"seen_{name}") for name in _SUMS))
+    joined = candidates.join(sums, on=list(BUCKET), how="left").fillna(
         0, subset=[f"seen_{name}" for name in _SUMS]
     )
     counts = _with_unseen_losses(_counts())
@@ -77,7 +77,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
         (F.col("seen_n_source") != F.col("n_source"))
         | (F.col("seen_n_target") != F.col("n_target"))
     )
-    return found.select(
+    return joined.select(
         *BUCKET,
         "pair",
         F.lit(run_id).alias("run_id"),
@@ -100,12 +100,12 @@ def _gone() -> Column:
 def _counts() -> dict[str, Column]:
     hidden = _gone() | F.col("source_gap") | F.col("target_gap")
     disordered = F.col("disordered") & ~hidden & (F.col("lane") != WHOLE_TOPIC)
-    found = total([f"seen_{name}" for name in COUNTS])
+    classified = total([f"seen_{name}" for name in COUNTS])
     unexplained = F.abs(F.col("n_source") - F.col("n_target") - F.col("seen_balance"))
     at_least_one = F.greatest(unexplained, F.lit(1))
     return {name: F.col(f"seen_{name}") for name in COUNTS} | {
         "reordered": F.greatest("seen_reordered", disordered.cast("bigint")),
-        "unverifiable": F.when(_gone() & (found == 0), at_least_one)
+        "unverifiable": F.when(_gone() & (classified == 0), at_least_one)
         .when(_gone(), unexplained)
         .otherwise(F.col("seen_unseen")),
     }
@@ -124,26 +124,26 @@ def _with_unseen_losses(counts: Mapping[str, Column]) -> dict[str, Column]:
         ).otherwise(nothing)
         for side in ("source", "target")
     }
-    found, left = dict(counts), gone["source"] + gone["target"]
+    counted, left = dict(counts), gone["source"] + gone["target"]
     kept = doubted = nothing
     for name in (*LASTING, BY_LANE):
-        was, seen = F.coalesce(f"was_{name}", nothing), counts[name]
+        was, now = F.coalesce(f"was_{name}", nothing), counts[name]
         of_source = name in ("missing", "deleted_early")
         unseen = F.least(
-            F.greatest(was - seen, nothing), F.least(left, gone["source"]) if of_source else left
+            F.greatest(was - now, nothing), F.least(left, gone["source"]) if of_source else left
         )
         lasts = unseen
         if name == "missing":
-            lacks = F.greatest(F.coalesce("known_missing", nothing) - seen, nothing)
+            lacks = F.greatest(F.coalesce("known_missing", nothing) - now, nothing)
             lasts = F.least(unseen, lacks)
-        found[name] = seen + lasts
+        counted[name] = now + lasts
         left, kept, doubted = left - unseen, kept + lasts, doubted + unseen - lasts
     # What it was called without being known.
     for name in ("unverifiable", "expired"):
         taken = F.least(kept, counts[name])
-        found[name], kept = counts[name] - taken, kept - taken
-    found["unverifiable"] = F.greatest(found["unverifiable"], doubted)
-    return found
+        counted[name], kept = counts[name] - taken, kept - taken
+    counted["unverifiable"] = F.greatest(counted["unverifiable"], doubted)
+    return counted
 
 
 def looks_of_losses(left: DataFrame) -> DataFrame:

@@ -20,18 +20,18 @@ def digests(rows: DataFrame, topics: Collection[TopicKey]) -> DataFrame:
     return digest.merge(rows.withColumn("bucket", align.by_hour(F.col("bucket"), topics)))
 
 
-def results(found: DataFrame, rows: DataFrame, topics: Collection[TopicKey]) -> DataFrame:
+def results(earlier: DataFrame, rows: DataFrame, topics: Collection[TopicKey]) -> DataFrame:
     """What is known of hours: :data:`frames.judge.RESULTS_SCHEMA`.
 
     Where all minutes that differ were classified, their sum holds as if the hour had been: what is
     known to be lost stays so, also if the source has removed it.
 
-    :param found: of all topics.
+    :param earlier: of all topics.
     :param rows: digests, with lanes.
     :param topics: that are compared by hours from now on.
     """
-    session, hour = found.sparkSession, align.by_hour(F.col("bucket"), topics)
-    before = found.filter(align.of_topics(topics))
+    session, hour = earlier.sparkSession, align.by_hour(F.col("bucket"), topics)
+    before = earlier.filter(align.of_topics(topics))
     touched = before.withColumn("bucket", hour).select(*BUCKET)
     both = rows.withColumns({"minute": F.col("bucket"), "bucket": hour}).join(
         touched, on=list(BUCKET), how="left_semi"
@@ -41,13 +41,13 @@ def results(found: DataFrame, rows: DataFrame, topics: Collection[TopicKey]) -> 
     minutes = compare.by_bucket(both.withColumn("bucket", F.col("minute")), nowhere)
     differing = minutes.filter("not equal").select(*BUCKET, "pair")
     unknown = differing.join(before, on=[*BUCKET, "pair"], how="left_anti")
-    known = (
+    classified = (
         compare.by_bucket(both, nowhere)
         .join(unknown.withColumn("bucket", hour), on=list(BUCKET), how="left_anti")
         .select(*BUCKET, "pair")
     )
     new = [f"new_{name}" for name in ACCOUNTABLE]
-    counted = [name for name in found.columns if name not in (*BUCKET, "pair", "run_id", *new)]
+    counted = [name for name in earlier.columns if name not in (*BUCKET, "pair", "run_id", *new)]
     # What an earlier run found is new no more.
     sums = {"run_id": "max(run_id)"} | {name: f"sum({name})" for name in counted}
     sums |= {name: f"sum(if(run_id = newest, {name}, 0L))" for name in new}
@@ -57,7 +57,7 @@ def results(found: DataFrame, rows: DataFrame, topics: Collection[TopicKey]) -> 
         .withColumn("newest", F.max("run_id").over(Window.partitionBy(*BUCKET)))
         .groupBy(*BUCKET)
         .agg(*named(sums))
-        .join(known, on=list(BUCKET), how="left")
+        .join(classified, on=list(BUCKET), how="left")
         .fillna("", subset=["pair"])
     )
-    return found.filter(~align.of_topics(topics)).unionByName(hours)
+    return earlier.filter(~align.of_topics(topics)).unionByName(hours)

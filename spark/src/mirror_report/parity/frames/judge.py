@@ -68,10 +68,10 @@ def judge(
         of :data:`BESIDE`; of :data:`ACCOUNTABLE` what is reported once counts while it is new, and
         is ``accounted_*`` afterwards.
     """
-    known = _with_results(buckets, topics, results, run_id, unreported)
+    state = _with_results(buckets, topics, results, run_id, unreported)
     # Whatever came since, digests that cannot tell the order do not say that it is mended.
-    known = derived(known, {"equal": f"equal and not ({KEEPS_ORDER} and {BY_LANE} > 0)"})
-    return _with_status(_with_counts(_with_candidates(_with_due(_with_left(known, gaps=gaps)))))
+    state = derived(state, {"equal": f"equal and not ({KEEPS_ORDER} and {BY_LANE} > 0)"})
+    return _with_status(_with_counts(_with_candidates(_with_due(_with_left(state, gaps=gaps)))))
 
 
 def _with_results(
@@ -98,14 +98,14 @@ def _with_results(
     )
 
 
-def _with_left(known: DataFrame, *, gaps: bool) -> DataFrame:
+def _with_left(state: DataFrame, *, gaps: bool) -> DataFrame:
     """Say of each bucket how many of its records may have left the target before they were read.
 
     All in all no more than offsets left it. What the target lacks in earlier buckets, and is not
     known to be lost, is among these, and what counts as gone in later ones.
     """
     if not gaps:
-        return derived(known, {"target_left": "cast(null as bigint)"})
+        return derived(state, {"target_left": "cast(null as bigint)"})
     lacks = (
         "if(mirrored and not equal and (not unread or within) and"
         " coalesce(bucket <= target_gap, false),"
@@ -123,14 +123,14 @@ def _with_left(known: DataFrame, *, gaps: bool) -> DataFrame:
     )
     left = f"greatest(coalesce({of_lane}, 0L) - {before} - {after}, 0L)"
     return derived(
-        derived(known, {"lacks": lacks}),
+        derived(state, {"lacks": lacks}),
         {"target_left": f"if(target_left is null, cast(null as bigint), {left})"},
     ).drop("lacks")
 
 
-def _with_due(known: DataFrame) -> DataFrame:
+def _with_due(rows: DataFrame) -> DataFrame:
     state = derived(
-        known,
+        rows,
         {
             "only_older": "n_source = 0 and all_older",
             # What waits for records that are unread would only be seen to wait again.
@@ -216,5 +216,5 @@ def _sum(names: Collection[str]) -> str:
 
 def _accounted(name: str) -> str:
     """How many records of a class an earlier report holds, for good."""
-    known = f"{name} - new_{name}"
-    return f"if({KEEPS_ORDER}, 0L, {known})" if name == BY_LANE else known
+    reported = f"{name} - new_{name}"
+    return f"if({KEEPS_ORDER}, 0L, {reported})" if name == BY_LANE else reported

@@ -112,19 +112,19 @@ def with_history(keys: DataFrame, ends: DataFrame, lost: DataFrame) -> DataFrame
     :returns: keys, former (the target had its record before the source had its own, so it is no
         copy of that) and lost (the target was found to lack the record of the source).
     """
-    found = keys.join(F.broadcast(lost), on=list(KEY), how="left")
+    joined = keys.join(F.broadcast(lost), on=list(KEY), how="left")
     for side in SIDES:
         place = {name: f"{side}_{name}" for name in ("origin", "partition")}
-        known = ends.filter(F.col("side") == side).drop("side")
-        known = known.withColumnsRenamed({**place, "ends": f"{side}_ends"})
-        found = found.withColumns(
+        of_side = ends.filter(F.col("side") == side).drop("side")
+        of_side = of_side.withColumnsRenamed({**place, "ends": f"{side}_ends"})
+        joined = joined.withColumns(
             {column: F.col(f"{side}.{name}") for name, column in place.items()}
-        ).join(F.broadcast(known), on=["flow", "topic", *place.values()], how="left")
+        ).join(F.broadcast(of_side), on=["flow", "topic", *place.values()], how="left")
     is_lost = F.lit(True)
     for name in ("origin", "partition", "offset"):
         is_lost = is_lost & (F.col(f"source.{name}") == F.col(f"lost_{name}"))
     former = F.col("target").isNotNull() & (_moments_before("target") < _moments_before("source"))
-    return found.select(
+    return joined.select(
         *keys.columns, former.alias("former"), F.coalesce(is_lost, F.lit(False)).alias("lost")
     )
 
@@ -164,15 +164,15 @@ def with_unreadable(keys: DataFrame, unreadable: DataFrame | None) -> DataFrame:
 
 def _class() -> Column:
     on_source = F.col("source").isNotNull()
-    live, there = is_live("source"), is_live("target")
+    live, target_live = is_live("source"), is_live("target")
     counts = F.when(on_source, F.col("source.counts")).otherwise(F.col("target.counts"))
     return (
         F.when(F.col("unreadable"), "unverifiable")
         .when(~counts, "skipped")
         .when(on_source & ~F.col("source.below"), "in_flight")
-        .when(~live & ~there, "absent")
+        .when(~live & ~target_live, "absent")
         .when(F.col("ambiguous"), "unverifiable")
-        .when(~there, "missing")
+        .when(~target_live, "missing")
         .when(~live, F.when(on_source, "missing").otherwise("extra"))
         .otherwise(difference())
     )

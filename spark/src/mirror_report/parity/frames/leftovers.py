@@ -153,7 +153,7 @@ def _groups(hashed: DataFrame, candidates: DataFrame, positions: DataFrame) -> D
     }
     group = (*BUCKET, "h1", "h2")
     parts = placed.groupBy(*group, "look").agg(
-        *(found.alias(name) for name, found in (sums | least | greatest).items())
+        *(column.alias(name) for name, column in (sums | least | greatest).items())
     )
     part = F.struct(
         "look", "n_below", "n_target", "n_older", "n_gap", "source", "target", "born",
@@ -263,7 +263,7 @@ def _with_most(joined: DataFrame) -> DataFrame:
     bucket = Window.partitionBy(*BUCKET)
     nothing, all_lost = F.lit(0), F.sum("lost").over(bucket)
     own = F.greatest(F.col("target_digests") - F.sum("digested_target").over(bucket), nothing)
-    known = F.col("target_most") + F.least(F.coalesce("target_own", nothing), own)
+    known_most = F.col("target_most") + F.least(F.coalesce("target_own", nothing), own)
     earlier = (
         Window.partitionBy("flow", "topic", "lane")
         .orderBy("bucket")
@@ -279,7 +279,7 @@ def _with_most(joined: DataFrame) -> DataFrame:
         F.col("known") + F.least("more", F.greatest(unread, nothing)), F.col("not_known")
     )
     return (
-        joined.withColumns({"known": known, "not_known": not_known, "first": first})
+        joined.withColumns({"known": known_most, "not_known": not_known, "first": first})
         .withColumn("more", F.when(F.col("target_hidden"), more).otherwise(nothing))
         .withColumn("most", F.least(most, "not_known"))
         .drop("known", "not_known", "first", "more")

@@ -66,7 +66,7 @@ def judge(keys: DataFrame, tombstones: DataFrame, unreadable: DataFrame | None =
 
 
 def _class() -> Column:
-    live, there = latest_by_key.is_live("source"), latest_by_key.is_live("target")
+    live, target_live = latest_by_key.is_live("source"), latest_by_key.is_live("target")
     absent = F.col("target").isNull()
     difference = latest_by_key.difference()
     return (
@@ -74,13 +74,13 @@ def _class() -> Column:
         .when(F.col("source").isNull() & F.col("later"), "in_flight")
         .when(F.col("source").isNull(), F.lit(None))
         .when(~F.col("source.counts"), "skipped")
-        .when(~live & ~absent & ~there, "absent")
-        .when(live & there & difference.isin("verified", "unverifiable"), difference)
+        .when(~live & ~absent & ~target_live, "absent")
+        .when(live & target_live & difference.isin("verified", "unverifiable"), difference)
         # What the target holds is a copy of that later one, or will be replaced by one.
         .when(~absent & F.col("later"), "in_flight")
         .when(F.col("ambiguous"), "unverifiable")
         .when(~live & absent & ~F.coalesce("tombstones", F.lit(False)), NOT_COMPARED)
-        .when(~live | ~there, "missing")
+        .when(~live | ~target_live, "missing")
         .otherwise(difference)
     )
 

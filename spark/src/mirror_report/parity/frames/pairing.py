@@ -108,8 +108,8 @@ def _within_reach(left: DataFrame, agreeing: tuple[str, ...]) -> DataFrame:
     so_far = {name: way.rowsBetween(Window.unboundedPreceding, 0) for name, way in ways.items()}
     alike = Window.partitionBy(*agreeing, "is_a", "lowest", "beyond").orderBy(*_ORDER)
     earlier = F.sum("a").over(alike.rowsBetween(Window.unboundedPreceding, -1))
-    there = F.sum("b").over(so_far["a"]) - F.sum("b").over(so_far["from"])
-    for_it = there - F.coalesce(earlier, F.lit(0))
+    in_range = F.sum("b").over(so_far["a"]) - F.sum("b").over(so_far["from"])
+    for_it = in_range - F.coalesce(earlier, F.lit(0))
     left = left.withColumn("a", F.greatest(F.least("a", for_it), F.lit(0)))
     lowest = F.min(F.when(F.col("a") > 0, F.col("lowest"))).over(so_far["b"])
     left = left.withColumn("b", F.when(lowest <= F.col("place"), F.col("b")).otherwise(0))

@@ -55,8 +55,8 @@ def looked_at(records: DataFrame, looks: DataFrame) -> DataFrame:
 
 def _passed(name: str) -> Column:
     """How many looks were over before a record came."""
-    known = F.coalesce(name, F.array().cast("array<bigint>"))
-    return F.size(F.filter(known, lambda offset: offset <= F.col("offset"))).cast("bigint")
+    offsets = F.coalesce(name, F.array().cast("array<bigint>"))
+    return F.size(F.filter(offsets, lambda offset: offset <= F.col("offset"))).cast("bigint")
 
 
 def anchor(matches: Column) -> Column:
@@ -101,7 +101,7 @@ def by_look(groups: DataFrame) -> DataFrame:
         .withColumn("lost_by", F.least("lost", "short"))
         .withColumn("optional_by", F.least("optional", "lost_by"))
     )
-    seen = ("look", "born", "place", "lowest", "beyond", "source_from", "source_to")
+    columns = ("look", "born", "place", "lowest", "beyond", "source_from", "source_to")
     return parts.withColumns(
         {name: F.when(first, F.col(name)).otherwise(0) for name in whole}
         | {
@@ -111,7 +111,7 @@ def by_look(groups: DataFrame) -> DataFrame:
         | {"foreign": F.when(F.col("foreign") > 0, F.col("seen.n_target")).otherwise(0)}
         | {name: F.coalesce(f"seen.{name}", F.lit(0)) for name in ("n_older", "n_gap")}
         | {name: F.coalesce(f"seen.{name}", name) for name in ("source", "target")}
-        | {name: F.col(f"seen.{name}") for name in seen}
+        | {name: F.col(f"seen.{name}") for name in columns}
     ).drop("looks", "nth", "seen", "short", "lost_by", "optional_by")
 
 

@@ -49,8 +49,8 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
     is_early = F.col("is_early")
     sums = removed.groupBy("flow", "topic", "partition", "start", "end", "certain").agg(
         *(
-            F.coalesce(F.sum(F.when(some, F.col("removed"))), F.lit(0)).alias(name)
-            for name, some in {
+            F.coalesce(F.sum(F.when(condition, F.col("removed"))), F.lit(0)).alias(name)
+            for name, condition in {
                 "expired": ~is_early & whole,
                 "early": is_early & whole,
                 "part_expired": ~is_early & ~whole,
@@ -62,20 +62,20 @@ def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
     # Parts of several buckets may share offsets; all in all no more is gone than was removed.
     left = F.col("end") - F.col("start") - F.col("expired") - F.col("early")
     part_early = F.least("part_early", left)
-    found = sums.select(
+    gone = sums.select(
         *("flow", "topic", "partition"),
         (F.col("expired") + F.least("part_expired", left - part_early)).alias("expired"),
         (F.col("early") + part_early).alias("early"),
         "until_ms",
         "certain",
     )
-    return [Gone(**row.asDict()) for row in found.collect()]
+    return [Gone(**row.asDict()) for row in gone.collect()]
 
 
-def add(known: Iterable[Gone], found: Iterable[Gone]) -> tuple[Gone, ...]:
+def add(earlier: Iterable[Gone], new: Iterable[Gone]) -> tuple[Gone, ...]:
     """Both, with those that can be reported together in one."""
     sums: dict[tuple[str, str, int, bool, bool], Gone] = {}
-    for gone in (*known, *found):
+    for gone in (*earlier, *new):
         never = gone.early > 0 and gone.until_ms is None
         key = (gone.flow, gone.topic, gone.partition, never, gone.certain)
         same = sums.get(key, replace(gone, expired=0, early=0))

@@ -65,12 +65,12 @@ def count(
     return _columns(hashed.groupBy(*BUCKET, "h1", "h2").agg(*named({**sums, "first": first})))
 
 
-def add(known: DataFrame, new: DataFrame) -> DataFrame:
+def add(earlier: DataFrame, new: DataFrame) -> DataFrame:
     """Add what was counted to what is known; both :data:`SCHEMA`, and so is what comes out."""
     sums = {name: f"sum({name})" for name in ("n_source", "n_target")}
     first = f"min(if(offset is null, null, struct({', '.join(_FIRST)})))"
     added = _columns(
-        known.unionByName(new).groupBy(*BUCKET, "h1", "h2").agg(*named({**sums, "first": first}))
+        earlier.unionByName(new).groupBy(*BUCKET, "h1", "h2").agg(*named({**sums, "first": first}))
     )
     matches = "n_source = n_target"
     hidden = derived(
@@ -80,7 +80,7 @@ def add(known: DataFrame, new: DataFrame) -> DataFrame:
     return _columns(hidden.groupBy(*BUCKET, "h1", "h2").agg(*named({**sums, "first": first})))
 
 
-def found(rows: DataFrame) -> DataFrame:
+def by_bucket(rows: DataFrame) -> DataFrame:
     """What slices say of each bucket: :data:`FOUND_SCHEMA`.
 
     :param rows: :data:`SCHEMA`.
@@ -89,25 +89,27 @@ def found(rows: DataFrame) -> DataFrame:
     return rows.groupBy(*BUCKET).agg(*named(sums))
 
 
-def outcome(judged: DataFrame, seen: DataFrame, run_id: str) -> DataFrame:
+def outcome(judged: DataFrame, sliced: DataFrame, run_id: str) -> DataFrame:
     """What is known of each bucket with the losses its slices show: as results are kept.
 
     Classes that only a closed bucket can be classified by stay what they were; a record that
     arrived altered is among the lost ones until then.
 
     :param judged: :func:`frames.judge.judge`.
-    :param seen: :data:`FOUND_SCHEMA`, of the buckets that count.
+    :param sliced: :data:`FOUND_SCHEMA`, of the buckets that count.
     :returns: :data:`frames.judge.RESULTS_SCHEMA`.
     """
     once = {name: f"{name} + accounted_{name}" for name in ACCOUNTABLE}
-    known = {name: once.get(name, name) for name in CLASSES} | {name: name for name in judge.BESIDE}
-    paired = " - ".join(known[name] for name in PAIRED)
-    return judged.join(F.broadcast(seen), on=list(BUCKET), how="inner").select(
+    columns = {name: once.get(name, name) for name in CLASSES} | {
+        name: name for name in judge.BESIDE
+    }
+    paired = " - ".join(columns[name] for name in PAIRED)
+    return judged.join(F.broadcast(sliced), on=list(BUCKET), how="inner").select(
         *BUCKET,
         *named({"pair": judge.SLICED_PAIR}),
         F.lit(run_id).alias("run_id"),
         *named(
-            known
+            columns
             | {
                 "missing": f"greatest(lost - {paired}, 0L)",
                 "in_flight": "greatest(n_source - counted, 0L)",

@@ -96,14 +96,14 @@ def still_open(judged: DataFrame, followed: DataFrame) -> DataFrame:
     :returns: keys of a bucket with below (records below the position, 0 of one that is due), and
         of all that are open of its topic ``n_open`` and ``n_below`` (the sum of below).
     """
-    known = derived(followed.select(*BUCKET), {"known": "true"})
-    found = derived(judged.filter(f"not ({_CLOSED})"), {"below": _BELOW}).join(
-        known, on=list(BUCKET), how="left"
+    before = derived(followed.select(*BUCKET), {"known": "true"})
+    open_now = derived(judged.filter(f"not ({_CLOSED})"), {"below": _BELOW}).join(
+        before, on=list(BUCKET), how="left"
     )
     order = "order by below > 0 desc, coalesce(known, false) desc, bucket, lane"
     topic, lane = "partition by flow, topic", "partition by flow, topic, lane"
     ranked = derived(
-        found,
+        open_now,
         {
             "n_open": f"count(*) over ({topic})",
             "n_below": f"sum(below) over ({topic})",

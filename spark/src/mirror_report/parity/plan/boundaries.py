@@ -46,13 +46,13 @@ class Boundary:
         source = {origin: texts(parts) for origin, parts in self.source.items()}
         return {"source": source, "target": texts(self.target)}
 
-    def end(self, wanted: Range) -> int:
+    def end(self, part: Range) -> int:
         """Up to where it asks for a range; one that it does not know it asks for nothing of."""
-        ends = self.target if wanted.side == "target" else self.source.get(wanted.origin, {})
-        return ends.get(wanted.partition, 0)
+        ends = self.target if part.side == "target" else self.source.get(part.origin, {})
+        return ends.get(part.partition, 0)
 
 
-def known(manifest: Manifest, topic: TopicKey) -> list[Boundary]:
+def of_topic(manifest: Manifest, topic: TopicKey) -> list[Boundary]:
     """Boundaries of a topic, the oldest first."""
     flow, name = topic
     return [Boundary.load(plain) for plain in manifest.boundaries.get(flow, {}).get(name, ())]
@@ -66,7 +66,7 @@ def reached(manifest: Manifest, topic: TopicKey) -> Boundary | None:
     return next(
         (
             boundary
-            for boundary in reversed(known(manifest, topic))
+            for boundary in reversed(of_topic(manifest, topic))
             if all(following.get(partition, -1) >= end
                    for partition, end in boundary.target.items())
         ),
@@ -77,13 +77,13 @@ def reached(manifest: Manifest, topic: TopicKey) -> Boundary | None:
 def note(manifest: Manifest, plan: RunPlan) -> Manifest:
     """Keep the boundaries of this run; older ones than the one that is reached say no more."""
     for topic in plan.judged:
-        found = known(manifest, topic.key)
+        kept = of_topic(manifest, topic.key)
         if (at := reached(manifest, topic.key)) is not None:
-            found = found[found.index(at) :]
+            kept = kept[kept.index(at) :]
         now = observed(plan.snapshots, topic)
-        if now is not None and now not in found:
-            found.append(now)
-        manifest = _with(manifest, topic.key, thinned(found, MOST))
+        if now is not None and now not in kept:
+            kept.append(now)
+        manifest = _with(manifest, topic.key, thinned(kept, MOST))
     return manifest
 
 
@@ -95,10 +95,10 @@ def without_read(manifest: Manifest, plan: RunPlan) -> Manifest:
     return manifest
 
 
-def _with(manifest: Manifest, topic: TopicKey, found: Sequence[Boundary]) -> Manifest:
-    if found == known(manifest, topic):
+def _with(manifest: Manifest, topic: TopicKey, kept: Sequence[Boundary]) -> Manifest:
+    if kept == of_topic(manifest, topic):
         return manifest
-    plain = [boundary.dump() for boundary in found]
+    plain = [boundary.dump() for boundary in kept]
     return replace(manifest, boundaries=changes.with_topic(manifest.boundaries, *topic, plain))
 
 
@@ -148,9 +148,9 @@ def within_budget(
         return list(ranges), []
     now: list[Range] = []
     later: list[Range] = []
-    for key, some in grouped(ranges, lambda part: part.topic_key).items():
-        ends = _ends(some, min(shares), (boundaries or {}).get(key, ()))
-        for whole in some:
+    for key, parts in grouped(ranges, lambda part: part.topic_key).items():
+        ends = _ends(parts, min(shares), (boundaries or {}).get(key, ()))
+        for whole in parts:
             end = ends.get((*whole.key, whole.partition), whole.start)
             now += [replace(whole, end=end)] if end > whole.start else []
             later += [replace(whole, start=end)] if end < whole.end else []
@@ -162,12 +162,12 @@ def _ends(ranges: Sequence[Range], share: float, boundaries: Sequence[Boundary])
     room_bytes, room_records = share * total_bytes(ranges), share * total_records(ranges)
     ends: dict[Key, int] = {}
     for step in _steps(ranges, boundaries):
-        part = min(1.0, room_bytes / total_bytes(step), room_records / total_records(step))
-        read, _ = split(step, part)
-        ends |= {(*wanted.key, wanted.partition): wanted.end for wanted in read}
+        fraction = min(1.0, room_bytes / total_bytes(step), room_records / total_records(step))
+        read, _ = split(step, fraction)
+        ends |= {(*part.key, part.partition): part.end for part in read}
         room_bytes -= total_bytes(read)
         room_records -= total_records(read)
-        if part < 1 or room_records <= 0:
+        if fraction < 1 or room_records <= 0:
             break
     return ends
 
@@ -178,10 +178,10 @@ def _steps(ranges: Sequence[Range], boundaries: Sequence[Boundary]) -> Iterator[
     for boundary in (*boundaries, None):
         for side in SIDES[::-1]:
             step = []
-            for number, wanted in enumerate(left):
-                end = wanted.end if boundary is None else min(wanted.end, boundary.end(wanted))
-                if wanted.side == side and end > wanted.start:
-                    step.append(replace(wanted, end=end))
-                    left[number] = replace(wanted, start=end)
+            for number, part in enumerate(left):
+                end = part.end if boundary is None else min(part.end, boundary.end(part))
+                if part.side == side and end > part.start:
+                    step.append(replace(part, end=end))
+                    left[number] = replace(part, start=end)
             if step:
                 yield step

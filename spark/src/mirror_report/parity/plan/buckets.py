@@ -38,8 +38,8 @@ def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> FlowPlan:
         for side, origin in topic.sides:
             if rebuild:
                 drops.append(Drop(topic.flow, side, origin))
-            key, there = (topic.flow, side, origin), snapshot.side(side).topics.get(origin)
-            if key not in begin or there is None:
+            key, observed = (topic.flow, side, origin), snapshot.side(side).topics.get(origin)
+            if key not in begin or observed is None:
                 continue
             if rebuild:
                 begun = begin[key]
@@ -47,7 +47,7 @@ def limit(plan: FlowPlan, aligned: Aligned, snapshot: FlowSnapshot) -> FlowPlan:
             if rebuild or topic.strategy == STRATEGY:
                 same = [part for part in ranges if (part.side, part.origin) == (side, origin)]
                 ranges = [part for part in ranges if part not in same]
-                ranges += _closed(aligned, topic, side, there, begin[key], same)
+                ranges += _closed(aligned, topic, side, observed, begin[key], same)
     return replace(plan, topics=topics, ranges=tuple(ranges), drops=tuple(drops), begin=begin)
 
 
@@ -55,7 +55,7 @@ def _closed(
     aligned: Aligned,
     topic: TopicPlan,
     side: Side,
-    there: TopicSnapshot,
+    observed: TopicSnapshot,
     begun: SideState,
     new: Sequence[Range],
 ) -> Iterator[Range]:
@@ -65,14 +65,16 @@ def _closed(
     """
     sized = {"record_bytes": new[0].record_bytes} if new else {}
     state = aligned.topics.get(topic.topic)
-    for partition, log in sorted(there.partitions.items()):
+    for partition, log in sorted(observed.partitions.items()):
         start = max(begun.next.get(partition, log.log_start), log.log_start)
         end = log.end_for(aligned.flow.isolation(side))
         if topic.strategy == STRATEGY:
             bounds = [cut[SIDES.index(side)] for cut in track_of(state, partition).cuts]
             start, end = (max(start, bounds[0]), min(end, bounds[-1])) if bounds else (0, 0)
         if start < end:
-            yield Range(topic.flow, side, there.name, topic.topic, partition, start, end, **sized)
+            yield Range(
+                topic.flow, side, observed.name, topic.topic, partition, start, end, **sized
+            )
 
 
 @dataclass(frozen=True)
@@ -104,24 +106,24 @@ def outside(
         floors = baseline.topic(origin).source.start
         for partition, log in (topic.partitions if topic else {}).items():
             first = (begun.first if begun else {}).get(partition, log.log_start)
-            found = track_of(state, partition).cuts
-            if not found:
+            aligned_cuts = track_of(state, partition).cuts
+            if not aligned_cuts:
                 after += max(0, log.end - first)
                 continue
-            before = max(0, found[0].upstream - first)
+            before = max(0, aligned_cuts[0].upstream - first)
             if floors.get(partition) == first and not (state and state.anew):
                 straddling += before
             else:
                 unaligned[str(partition)] += before
-            after += max(0, log.end - found[-1].upstream)
+            after += max(0, log.end - aligned_cuts[-1].upstream)
     return Outside(straddling, unaligned.total(), after, +unaligned)
 
 
-def labels(manifest: Manifest, known: Iterable[Unreadable]) -> dict[Unreadable, int]:
+def labels(manifest: Manifest, records: Iterable[Unreadable]) -> dict[Unreadable, int]:
     """In which bucket records are, as far as their topics are cut by offsets."""
     tracks = {
         record: track_of(manifest.alignment((record.flow, record.topic)), record.partition)
-        for record in known
+        for record in records
     }
     return {
         record: span.label
@@ -131,11 +133,11 @@ def labels(manifest: Manifest, known: Iterable[Unreadable]) -> dict[Unreadable, 
 
 
 def spans(
-    manifest: Manifest, topics: Iterable[TopicPlan], wanted: Sequence[Range] | None = None
+    manifest: Manifest, topics: Iterable[TopicPlan], parts: Sequence[Range] | None = None
 ) -> list[dict[str, Any]]:
     """Rows of :data:`frames.align.SPANS_SCHEMA`.
 
-    :param wanted: only what touches these ranges; ``None``: all there are.
+    :param parts: only what touches these ranges; ``None``: all there are.
     """
     rows: list[dict[str, Any]] = []
     for topic in topics:
@@ -144,23 +146,23 @@ def spans(
             continue
         for number, track in state.tracks.items():
             for side, origin in topic.sides:
-                rows += _spans_of((topic.flow, side, origin, number), track, wanted)
+                rows += _spans_of((topic.flow, side, origin, number), track, parts)
     return rows
 
 
 def _spans_of(
-    log: tuple[str, Side, str, int], track: Track, wanted: Sequence[Range] | None
+    log: tuple[str, Side, str, int], track: Track, parts: Sequence[Range] | None
 ) -> list[dict[str, Any]]:
     flow, side, origin, partition = log
     bounds = [(0, BEHIND_ALL)]
-    if wanted is not None:
-        bounds = [(part.start, part.end) for part in wanted if (*part.key, part.partition) == log]
-    found = {span for start, end in bounds for span in cuts.spans(track.cuts, side, start, end)}
+    if parts is not None:
+        bounds = [(part.start, part.end) for part in parts if (*part.key, part.partition) == log]
+    within = {span for start, end in bounds for span in cuts.spans(track.cuts, side, start, end)}
     return [
         {
             "flow": flow, "side": side, "origin": origin, "partition": partition,
             "span_start": span.start, "span_end": span.end, "label": span.label,
         }
         # A log without spans is cut too: an empty one says so.
-        for span in sorted(found) or [cuts.Span(0, 0, 0)] * bool(bounds)
+        for span in sorted(within) or [cuts.Span(0, 0, 0)] * bool(bounds)
     ]  # fmt: skip

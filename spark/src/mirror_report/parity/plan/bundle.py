@@ -23,13 +23,13 @@ def describe(
     """
     topics = {}
     for name in sorted({*snapshot.topics, *snapshot.errors}):
-        there = flow.target_topic(name) if side == "source" else name
+        on_target = flow.target_topic(name) if side == "source" else name
         if (topic := snapshot.topics.get(name)) is None:
-            topics[name] = BundleTopic(there, unknown=snapshot.errors[name])
+            topics[name] = BundleTopic(on_target, unknown=snapshot.errors[name])
             continue
         floor = floors.get(name, {})
         topics[name] = BundleTopic(
-            there,
+            on_target,
             topic.topic_id,
             {
                 str(partition): (min(max(log.log_start, floor.get(partition, 0)), log.end),

@@ -81,11 +81,11 @@ def _doubts(
 def _of_flow(snapshot: FlowSnapshot, feeds: Feeds, doubts: Mapping[TargetTopic, str]) -> CoFed:
     target = snapshot.flow.target
     fed = {
-        topic: some
-        for (alias, topic), some in feeds.items()
-        if alias == target and any(feeding is snapshot for feeding, _ in some)
+        topic: its_feeds
+        for (alias, topic), its_feeds in feeds.items()
+        if alias == target and any(feeding is snapshot for feeding, _ in its_feeds)
     }
-    judged_here = {topic for topic, some in fed.items() if some[0][0] is snapshot}
+    judged_here = {topic for topic, its_feeds in fed.items() if its_feeds[0][0] is snapshot}
     return CoFed(
         {
             topic: others

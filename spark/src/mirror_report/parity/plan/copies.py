@@ -41,18 +41,17 @@ class Look:
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> Self:
         """What the manifest holds."""
-        known = plain["following"]
-        following = {origin: offsets(parts) for origin, parts in (known or {}).items()}
-        return cls(Boundary.load(plain), None if known is None else following, plain["needed"])
+        ends = plain["following"]
+        if ends is not None:
+            ends = {origin: offsets(parts) for origin, parts in ends.items()}
+        return cls(Boundary.load(plain), ends, plain["needed"])
 
     def dump(self) -> dict[str, Any]:
         """JSON types only."""
-        known = self.following
-        following = {origin: texts(parts) for origin, parts in (known or {}).items()}
-        return {
-            **self.boundary.dump(),
-            "following": None if known is None else following, "needed": self.needed,
-        }  # fmt: skip
+        following = None
+        if self.following is not None:
+            following = {origin: texts(parts) for origin, parts in self.following.items()}
+        return {**self.boundary.dump(), "following": following, "needed": self.needed}
 
     def before(self, now: Boundary, ends: Offsets) -> Self:
         """The same look, after another one.
@@ -67,7 +66,7 @@ class Look:
         return replace(self, boundary=replace(self.boundary, source=positions), following=following)
 
 
-def known(manifest: Manifest, topic: TopicKey) -> list[Look]:
+def of_topic(manifest: Manifest, topic: TopicKey) -> list[Look]:
     """Looks at a topic, the oldest first."""
     flow, name = topic
     return [Look.load(plain) for plain in manifest.looks.get(flow, {}).get(name, ())]
@@ -90,30 +89,30 @@ def note(
         if now is None:
             continue
         ends = _ends(snapshots, topic)
-        found = [look.before(now, ends) for look in known(manifest, topic.key)]
+        looks = [look.before(now, ends) for look in of_topic(manifest, topic.key)]
         # Where several flows feed a topic, the target was observed again after the first of them.
         alone = len({via for via, _ in topic.feeds}) == 1
-        if not found or found[-1].boundary != now:
-            found.append(Look(now))
+        if not looks or looks[-1].boundary != now:
+            looks.append(Look(now))
         if source_last and alone:
-            found[-1] = replace(found[-1], following=found[-1].following or ends)
-        manifest = _with(manifest, topic.key, _few(found))
+            looks[-1] = replace(looks[-1], following=looks[-1].following or ends)
+        manifest = _with(manifest, topic.key, _few(looks))
     return manifest
 
 
 def need(manifest: Manifest, needed: Mapping[TopicKey, Iterable[int]]) -> Manifest:
     """Keep the looks that known losses rest on.
 
-    :param needed: their numbers, by topic, as :func:`known` lists them; that of what no look has
+    :param needed: their numbers, by topic, as :func:`of_topic` lists them; that of what no look has
         seen, such as of a mirror whose positions are gone, is behind them all.
     """
     for topic, numbers in needed.items():
-        wanted = set(numbers)
-        found = [
-            replace(look, needed=look.needed or number in wanted)
-            for number, look in enumerate(known(manifest, topic))
+        needed_ones = set(numbers)
+        looks = [
+            replace(look, needed=look.needed or number in needed_ones)
+            for number, look in enumerate(of_topic(manifest, topic))
         ]
-        manifest = _with(manifest, topic, found)
+        manifest = _with(manifest, topic, looks)
     return manifest
 
 
@@ -121,38 +120,38 @@ def without_losses(manifest: Manifest, topics: Iterable[TopicPlan]) -> Manifest:
     """Let go what was kept for losses of topics that have none any more."""
     for topic in topics:
         now = manifest.numbers(topic.key)
-        found = known(manifest, topic.key)
-        if not now.get("missing") and any(look.needed for look in found):
-            free = [replace(look, needed=False) for look in found]
+        looks = of_topic(manifest, topic.key)
+        if not now.get("missing") and any(look.needed for look in looks):
+            free = [replace(look, needed=False) for look in looks]
             manifest = _with(manifest, topic.key, _few(free))
     return manifest
 
 
 def rows(looks: Mapping[TopicKey, Sequence[Look]], topics: Iterable[TopicPlan]) -> list[Any]:
     """Rows of :data:`frames.reach.LOOKS_SCHEMA`."""
-    found: list[dict[str, Any]] = []
+    of_logs: list[dict[str, Any]] = []
     for topic in topics:
-        some = looks.get(topic.key, ())
+        taken = looks.get(topic.key, ())
         for origin in topic.origins:
-            numbers = {p for look in some for p in look.boundary.source.get(origin, {})}
-            numbers |= {p for look in some for p in (look.following or {}).get(origin, {})}
-            found += [
+            numbers = {p for look in taken for p in look.boundary.source.get(origin, {})}
+            numbers |= {p for look in taken for p in (look.following or {}).get(origin, {})}
+            of_logs += [
                 {
                     "flow": topic.flow, "side": "source", "origin": origin, "partition": p,
-                    "looks": [look.boundary.source.get(origin, {}).get(p, 0) for look in some],
-                    "following": [_following(look, origin, p) for look in some],
-                    "ends": [look.boundary.target.get(p, 0) for look in some],
+                    "looks": [look.boundary.source.get(origin, {}).get(p, 0) for look in taken],
+                    "following": [_following(look, origin, p) for look in taken],
+                    "ends": [look.boundary.target.get(p, 0) for look in taken],
                 }
                 for p in sorted(numbers)
             ]  # fmt: skip
-        found += [
+        of_logs += [
             {
                 "flow": topic.flow, "side": "target", "origin": topic.topic, "partition": p,
-                "looks": [look.boundary.target.get(p, 0) for look in some],
+                "looks": [look.boundary.target.get(p, 0) for look in taken],
             }
-            for p in sorted({p for look in some for p in look.boundary.target})
+            for p in sorted({p for look in taken for p in look.boundary.target})
         ]  # fmt: skip
-    return found
+    return of_logs
 
 
 def _following(look: Look, origin: str, partition: int) -> int:
@@ -163,24 +162,24 @@ def _following(look: Look, origin: str, partition: int) -> int:
 
 
 def _ends(snapshots: FlowSnapshots, topic: TopicPlan) -> Offsets:
-    there = {origin: find(snapshots, topic.flow, "source", origin) for origin in topic.origins}
+    topics = {origin: find(snapshots, topic.flow, "source", origin) for origin in topic.origins}
     return {
-        origin: {p: log.end for p, log in seen.partitions.items()}
-        for origin, seen in there.items()
-        if seen is not None
+        origin: {p: log.end for p, log in source.partitions.items()}
+        for origin, source in topics.items()
+        if source is not None
     }
 
 
-def _few(found: Sequence[Look]) -> list[Look]:
+def _few(looks: Sequence[Look]) -> list[Look]:
     """Not too many: without one, the copies of some records may lie in a longer range."""
     given_up = set()
     for needed, most in ((False, MOST), (True, MOST_NEEDED)):
-        numbers = [n for n, look in enumerate(found[:-1]) if look.needed == needed]
+        numbers = [n for n, look in enumerate(looks[:-1]) if look.needed == needed]
         if len(numbers) >= most:
             given_up |= set(numbers[1 : len(numbers) // 2 : 2])
-    return [look for number, look in enumerate(found) if number not in given_up]
+    return [look for number, look in enumerate(looks) if number not in given_up]
 
 
-def _with(manifest: Manifest, topic: TopicKey, found: Sequence[Look]) -> Manifest:
-    plain = [look.dump() for look in found]
+def _with(manifest: Manifest, topic: TopicKey, looks: Sequence[Look]) -> Manifest:
+    plain = [look.dump() for look in looks]
     return replace(manifest, looks=changes.with_topic(manifest.looks, *topic, plain))

@@ -46,17 +46,17 @@ def advance(
         markers instead.
     :returns: ``None`` if the syncs begin again somewhere else: nothing known fits them.
     """
-    cuts, seen, barrier, raised = list(track.cuts), track.seen, track.barrier, track.raised
+    cuts, newest, barrier, raised = list(track.cuts), track.newest, track.barrier, track.raised
     for sync in syncs:
-        if not cuts or seen is None:
-            cuts, seen = cuts or [sync], sync
+        if not cuts or newest is None:
+            cuts, newest = cuts or [sync], sync
             continue
-        if sync.upstream <= seen.upstream and sync.downstream <= seen.downstream:
+        if sync.upstream <= newest.upstream and sync.downstream <= newest.downstream:
             continue  # read again
-        if sync.downstream < seen.downstream or sync.upstream < cuts[0].upstream:
+        if sync.downstream < newest.downstream or sync.upstream < cuts[0].upstream:
             return None
-        surplus = (seen.upstream - seen.downstream) - (sync.upstream - sync.downstream)
-        seen = sync
+        surplus = (newest.upstream - newest.downstream) - (sync.upstream - sync.downstream)
+        newest = sync
         if repeats and surplus > 0:
             while cuts[-1].upstream > sync.upstream:
                 cuts.pop()
@@ -69,7 +69,7 @@ def advance(
         if further and not repeating and (wide or sync.label - last.label >= every_ms):
             cuts.append(sync._replace(label=max(sync.label, last.label + 1)))
             raised = 0
-    return Track(tuple(thinned(cuts, MOST_CUTS)), seen, barrier, raised)
+    return Track(tuple(thinned(cuts, MOST_CUTS)), newest, barrier, raised)
 
 
 def closed(track: Track, upstream: int, downstream: int, now_ms: int) -> Track:
@@ -85,7 +85,9 @@ def closed(track: Track, upstream: int, downstream: int, now_ms: int) -> Track:
 def spans(cuts: Sequence[Cut], side: str, start: int = 0, end: int = BEHIND_ALL) -> list[Span]:
     """Closed buckets of one side that touch some offsets."""
     at = 0 if side == "source" else 1
-    found = [Span(cut[at], following[at], cut.label) for cut, following in itertools.pairwise(cuts)]
+    between = [
+        Span(cut[at], following[at], cut.label) for cut, following in itertools.pairwise(cuts)
+    ]
     return [
-        span for span in found if span.start < span.end and span.start < end and span.end > start
+        span for span in between if span.start < span.end and span.start < end and span.end > start
     ]

@@ -75,23 +75,23 @@ class Differences:
         starts: dict[Key, int] = {}
         following: dict[Key, int] = {}
         ranges: list[Range] = []
-        there = (topic for topic in self.topics if topic.flow in self.snapshots)
-        for topic in (topic for topic in there if topic.key in touched):
+        observed = (topic for topic in self.topics if topic.flow in self.snapshots)
+        for topic in (topic for topic in observed if topic.key in touched):
             for key in ((topic.flow, side, origin) for side, origin in topic.sides):
-                logs, known = self._logs(*key)
-                for partition, offset in known.items():
+                logs, read = self._logs(*key)
+                for partition, offset in read.items():
                     starts[*key, partition] = BEHIND_ALL
                     following[*key, partition] = offset
                 for partition, log in logs.items():
                     starts[*key, partition] = log.log_start
-                    begin = max(log.log_start, known.get(partition, log.log_start))
+                    begin = max(log.log_start, read.get(partition, log.log_start))
                     end = begin if topic.key in self.unread else self._end(log, *key)
                     ranges.append(Range(*key, topic.topic, partition, begin, end))
         return Newer(starts, following, ranges)
 
     def digested(self, rows: Rows) -> list[Range]:
         """What is still there of the records that the digests of some buckets stand for."""
-        found = []
+        parts = []
         for extent in (extent for row in rows for extent in self.extents[bucket_key(row)]):
             flow, side, origin = extent["flow"], extent["side"], extent["origin"]
             log = self._logs(flow, side, origin)[0].get(extent["partition"])
@@ -99,24 +99,24 @@ class Differences:
                 continue
             start = max(log.log_start, extent["off_min"])
             end = min(self._end(log, flow, side, origin), extent["off_max"] + 1)
-            found.append(
+            parts.append(
                 Range(
                     flow, side, origin, extent["topic"], extent["partition"], start, end,
                     record_bytes(find(self.snapshots, flow, side, origin)),
                 )
             )  # fmt: skip
-        return [wanted for wanted in found if wanted.records > 0]
+        return [part for part in parts if part.records > 0]
 
     def sought(self, rows: Rows) -> list[Range]:
         """What was copied last before the baseline, where records of these buckets may be there."""
-        found = []
+        parts = []
         for flow, topic in sorted({(row["flow"], row["topic"]) for row in self._untouched(rows)}):
             begun = self.manifest.sides.get((flow, "target", topic))
             if begun is None:
                 continue
             logs = self._logs(flow, "target", topic)[0]
             size = record_bytes(find(self.snapshots, flow, "target", topic))
-            found += [
+            parts += [
                 Range(
                     flow, "target", topic, topic, partition,
                     max(offset, logs[partition].log_start), begun.first[partition], size,
@@ -124,18 +124,18 @@ class Differences:
                 for partition, offset in begun.sought.items()
                 if partition in logs
             ]  # fmt: skip
-        return [wanted for wanted in found if wanted.records > 0]
+        return [part for part in parts if part.records > 0]
 
     def hidden(
-        self, rows: Rows, starts: Mapping[Key, int], known: Iterable[Unreadable]
+        self, rows: Rows, starts: Mapping[Key, int], unread_records: Iterable[Unreadable]
     ) -> Iterator[dict[str, Any]]:
         """Of each bucket, what cannot be seen of it (:data:`frames.classify.CANDIDATES_SCHEMA`).
 
         :param starts: of :meth:`newer`.
-        :param known: records that cannot be read.
+        :param unread_records: records that cannot be read.
         """
         gaps = gaps_until(self.manifest)
-        beyond = unreadable.one_sided(buckets.labels(self.manifest, known))
+        beyond = unreadable.one_sided(buckets.labels(self.manifest, unread_records))
         gone = {
             (*bucket_key(extent), extent["side"])
             for extents in self.extents.values()
@@ -148,20 +148,20 @@ class Differences:
             # No record of the topic younger than this had to be removed from the target.
             lanes = [row["lane"]] if row["lane"] >= 0 else target.log_start if target else ()
             allowed = target.allowed_until(lanes) if target else None
-            found: dict[str, Any] = {
+            columns: dict[str, Any] = {
                 "allowed_from_ms": None if allowed is None else allowed + SLACK_MS
             }
             for side in SIDES:
-                found[f"{side}_gap"] = (
+                columns[f"{side}_gap"] = (
                     row["bucket"] <= gaps.get((*topic, side), NEVER) or (*key, side) in beyond
                 )
-                found[f"{side}_gone"] = (*key, side) in gone
-            left = row["target_left"] if found["target_gap"] else 0
+                columns[f"{side}_gone"] = (*key, side) in gone
+            left = row["target_left"] if columns["target_gap"] else 0
             nobody_knows = left is None or (*key, "target") in beyond
-            found["target_most"] = None if nobody_knows else left
-            found["target_own"] = self._left(row, starts)
-            found["target_unread"] = self._left_unread(row, starts)
-            yield found
+            columns["target_most"] = None if nobody_knows else left
+            columns["target_own"] = self._left(row, starts)
+            columns["target_unread"] = self._left_unread(row, starts)
+            yield columns
 
     def _left(self, row: Mapping[str, Any], starts: Mapping[Key, int]) -> int:
         """How many digested records of a bucket have left the target at most.

@@ -22,17 +22,17 @@ class Search:
     """What is known while groups of topics are read.
 
     :param waiting: groups that were not read yet, the next one last.
-    :param found: topics that end the JVM alone.
+    :param fatal: topics that end the JVM alone.
     """
 
     waiting: tuple[tuple[TopicKey, ...], ...] = ()
-    found: tuple[TopicKey, ...] = ()
+    fatal: tuple[TopicKey, ...] = ()
 
     def ended(self, topics: Iterable[TopicKey]) -> Self:
         """The JVM ended while it read some topics."""
         group = tuple(sorted(topics))
         if len(group) <= 1:
-            return replace(self, found=(*self.found, *group))
+            return replace(self, fatal=(*self.fatal, *group))
         half = len(group) // 2
         return replace(self, waiting=(*self.waiting, group[half:], group[:half]))
 
@@ -70,20 +70,20 @@ def without(manifest: Manifest, plan: RunPlan, only: Collection[TopicKey] | None
 
 
 def remember(
-    manifest: Manifest, plan: RunPlan, found: Iterable[TopicKey], heap: str, now_ms: int
+    manifest: Manifest, plan: RunPlan, ended_by: Iterable[TopicKey], heap: str, now_ms: int
 ) -> Manifest:
     """Keep topics that end the JVM, and forget those that may no longer do so."""
     topics = {topic.key: topic for topic in plan.topics}
     fatal: dict[str, Mapping[str, FatalTopic]] = {
         flow: {
             name: entry
-            for name, entry in known.items()
+            for name, entry in entries.items()
             if (topic := topics.get((flow, name))) is None
             or _holds(entry, plan, topic, heap, now_ms)
         }
-        for flow, known in manifest.fatal.items()
+        for flow, entries in manifest.fatal.items()
     }
-    for flow, name in found:
+    for flow, name in ended_by:
         entry = FatalTopic(heap, now_ms, _starts(plan, topics[flow, name]))
         fatal = changes.with_topic(fatal, flow, name, entry)
     return replace(manifest, fatal=fatal)
@@ -97,11 +97,11 @@ def _holds(entry: FatalTopic, plan: RunPlan, topic: TopicPlan, heap: str, now_ms
 
 def _starts(plan: RunPlan, topic: TopicPlan) -> dict[tuple[str, str], dict[int, int]]:
     """Where the logs of a topic begin."""
-    seen = {
+    topics = {
         (side, origin): find(plan.snapshots, topic.flow, side, origin)
         for side, origin in topic.sides
     }
     return {
-        where: {p: log.log_start for p, log in (there.partitions if there else {}).items()}
-        for where, there in seen.items()
+        where: {p: log.log_start for p, log in (observed.partitions if observed else {}).items()}
+        for where, observed in topics.items()
     }  # fmt: skip

@@ -52,16 +52,21 @@ def last_look(side: Side, state: SideState | None, recorded: TopicBaseline | Non
     """The last look at one side of a topic: that of a run, or else that of its baseline."""
     if state is not None:
         return LastLook(state.topic_id, state.next, state.leader_epochs, state.last_records)
-    known = (recorded or TopicBaseline()).side(side)
-    return LastLook(known.topic_id or "", known.start, known.leader_epochs, known.last_records)
+    baseline_side = (recorded or TopicBaseline()).side(side)
+    return LastLook(
+        baseline_side.topic_id or "",
+        baseline_side.start,
+        baseline_side.leader_epochs,
+        baseline_side.last_records,
+    )
 
 
-def last_scan(side: Side, origin: str, known: Iterable[Sequence[Any]]) -> LastLook:
+def last_scan(side: Side, origin: str, rows: Iterable[Sequence[Any]]) -> LastLook:
     """The last look at one side of a compacted topic, which scans and looks at new records take.
 
-    :param known: the logs of :class:`plan.scans.Scan`.
+    :param rows: the logs of :class:`plan.scans.Scan`.
     """
-    for of, name, topic_id, logs in known:
+    for of, name, topic_id, logs in rows:
         if (of, name) == (side, origin):
             return LastLook(
                 topic_id,
@@ -86,20 +91,20 @@ def looks(
         if of == side
     }
     scans = manifest.scans.get(flow.name, {})
-    found = {}
+    last = {}
     for name, topic in now.topics.items():
         state = states.get((flow.name, name))
         scan = scans.get(flow.target_topic(name) if side == "source" else name)
         if strategies.is_compacted(topic) or (scan is not None and state is None):
             look = last_scan(side, name, (scan or {}).get("logs", ()))
             same = look.read and not another_topic(look.topic_id, topic.topic_id)
-            found[name] = look if same else _unread(topic)
+            last[name] = look if same else _unread(topic)
             continue
         origin = name if side == "source" else flow.source_topic(name)
         look = last_look(side, state, baseline.topics.get(origin or ""))
         same = not another_topic(look.topic_id, topic.topic_id)
-        found[name] = look if same else LastLook(topic.topic_id)
-    return found
+        last[name] = look if same else LastLook(topic.topic_id)
+    return last
 
 
 def _unread(topic: TopicSnapshot) -> LastLook:
@@ -113,23 +118,23 @@ def epochs_wanted(now: ClusterSnapshot, last: Mapping[str, LastLook]) -> dict[Pl
 
     One whose leader seems to be older than that was described by a broker that lags behind.
     """
-    found = {}
+    asked = {}
     for name, look in last.items():
         for number, log in now.topics[name].partitions.items():
-            known = look.epochs.get(number, ())
-            if log.leader_epoch is None or (known and log.leader_epoch <= known[-1][0]):
+            epochs = look.epochs.get(number, ())
+            if log.leader_epoch is None or (epochs and log.leader_epoch <= epochs[-1][0]):
                 continue
-            low = known[0][1] if known else look.read.get(number, 0) - 1
-            found[name, number] = EpochsWanted(log.leader_epoch, max(log.log_start, low), known)
-    return found
+            low = epochs[0][1] if epochs else look.read.get(number, 0) - 1
+            asked[name, number] = EpochsWanted(log.leader_epoch, max(log.log_start, low), epochs)
+    return asked
 
 
 def contents_wanted(
-    now: ClusterSnapshot, last: Mapping[str, LastLook], found: Mapping[Place, Epochs]
+    now: ClusterSnapshot, last: Mapping[str, LastLook], epochs: Mapping[Place, Epochs]
 ) -> tuple[dict[Place, int], dict[Place, int]]:
     """Offsets of single records of logs whose epochs are not known.
 
-    :param found: epochs by place.
+    :param epochs: those that are known, by place.
     :returns: of those that were looked at before, or else were read last, and of the newest ones.
     """
     before: dict[Place, int] = {}
@@ -137,12 +142,12 @@ def contents_wanted(
     for name, look in last.items():
         for number, log in now.topics[name].partitions.items():
             place = (name, number)
-            if look.compacted or found.get(place, look.epochs.get(number, ())):
+            if look.compacted or epochs.get(place, look.epochs.get(number, ())):
                 continue
             read = range(log.log_start, min(log.end, look.read.get(number, 0)))
-            seen = [offset for offset, _ in look.contents.get(number, ()) if offset in read]
+            held = [offset for offset, _ in look.contents.get(number, ()) if offset in read]
             if read:
-                before[place] = seen[-1] if seen else read[-1]
+                before[place] = held[-1] if held else read[-1]
             if log.end > log.log_start:
                 newest[place] = log.end - 1
     return before, newest
@@ -186,14 +191,14 @@ def lost_from(look: LastLook, number: int, log: PartitionSnapshot) -> int | None
     following = look.read.get(number, 0)
     if log.log_start >= following:
         return None if log.end >= following else log.end
-    known, now = look.epochs.get(number, ()), dict(log.contents)
+    epochs, now = look.epochs.get(number, ()), dict(log.contents)
     differing = (
         offset
         for offset, content in look.contents.get(number, ())
         if now.get(offset, content) != content
     )
     part = _written_over if look.compacted else _parted
-    parted = part(known, log.epochs, following) if known and log.epochs else following
+    parted = part(epochs, log.epochs, following) if epochs and log.epochs else following
     at = min(parted, log.end, *differing)
     return at if at < following else None
 
@@ -212,7 +217,7 @@ def is_doubtful(look: LastLook, number: int, log: PartitionSnapshot) -> bool:
     return max(present, default=-1) <= leader or writer not in present
 
 
-def _parted(known: Epochs, now: Epochs, following: int) -> int:
+def _parted(before: Epochs, now: Epochs, following: int) -> int:
     """Where two logs part, by their epochs: behind the newest epoch that both have.
 
     :param following: up to here they matter.
@@ -220,11 +225,11 @@ def _parted(known: Epochs, now: Epochs, following: int) -> int:
     if now[0][1] >= following:
         return following
     present = dict(now)
-    common = max((epoch for epoch, _ in known if epoch in present), default=-1)
-    return min((start for epoch, start in chain(known, now) if epoch > common), default=following)
+    common = max((epoch for epoch, _ in before if epoch in present), default=-1)
+    return min((start for epoch, start in chain(before, now) if epoch > common), default=following)
 
 
-def _written_over(known: Epochs, now: Epochs, following: int) -> int:
+def _written_over(before: Epochs, now: Epochs, following: int) -> int:
     """Where a later leader wrote over what was read of a compacted log.
 
     That an epoch is gone proves nothing there (:func:`is_doubtful`), and of one that is not the
@@ -232,14 +237,14 @@ def _written_over(known: Epochs, now: Epochs, following: int) -> int:
 
     :param following: as there.
     """
-    writer = _writer(known, following)
+    writer = _writer(before, following)
     later = (start for epoch, start in now if writer is not None and epoch > writer)
     return min(later, default=following)
 
 
-def _writer(known: Epochs, following: int) -> int | None:
+def _writer(epochs: Epochs, following: int) -> int | None:
     """The epoch of the newest record that was read."""
-    return max((epoch for epoch, start in known if start < following), default=None)
+    return max((epoch for epoch, start in epochs if start < following), default=None)
 
 
 def kept(

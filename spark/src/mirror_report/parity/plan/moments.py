@@ -68,22 +68,22 @@ class Moment:
         )
 
 
-def followed(known: Sequence[Moment], source_ends: Offsets) -> list[Moment]:
+def followed(moments: Sequence[Moment], source_ends: Offsets) -> list[Moment]:
     """Moments of which each has ends that follow.
 
     :param source_ends: taken after all of them.
     """
     return [
-        moment if moment.following else replace(moment, following=source_ends) for moment in known
+        moment if moment.following else replace(moment, following=source_ends) for moment in moments
     ]
 
 
-def noted(known: Sequence[Moment], now: Moment) -> list[Moment]:
+def noted(moments: Sequence[Moment], now: Moment) -> list[Moment]:
     """Moments with another one."""
-    if known:
+    if moments:
         # A position that went back comes to what was mirrored before.
-        now = replace(now, positions=_furthest(known[-1].positions, now.positions))
-    return thinned([*known, now], MOST)
+        now = replace(now, positions=_furthest(moments[-1].positions, now.positions))
+    return thinned([*moments, now], MOST)
 
 
 def start(

@@ -40,10 +40,10 @@ def within_limits(
     :returns: with compacted topics that are due and too large for the rest of the budget.
     """
     budget, deferred = context.settings.budget, plan.deferred_topics
-    held = [wanted for wanted in plan.ranges if wanted.topic_key in deferred]
-    free = [wanted for wanted in plan.ranges if wanted.topic_key not in deferred]
-    known = {key: boundaries.known(manifest, key) for key in {part.topic_key for part in free}}
-    now, later = boundaries.within_budget(free, budget.max_bytes, budget.max_records, known)
+    held = [part for part in plan.ranges if part.topic_key in deferred]
+    free = [part for part in plan.ranges if part.topic_key not in deferred]
+    kept = {key: boundaries.of_topic(manifest, key) for key in {part.topic_key for part in free}}
+    now, later = boundaries.within_budget(free, budget.max_bytes, budget.max_records, kept)
     spent = Spent().plus(now)
     compacted = compacted_topics(context, manifest, plan)
     every_ms = budget.compacted_hours * HOUR_MS
@@ -65,8 +65,8 @@ def compacted_topics(
     context: RunContext, manifest: Manifest, plan: RunPlan
 ) -> list[CompactedTopic]:
     """Topics that are compared by the latest record of each key, with what is known of them."""
-    seen = (
-        CompactedTopic.seen(
+    observed = (
+        CompactedTopic.of_snapshot(
             plan.snapshots[topic.flow], topic.topic, topic.origins,
             context.baseline(topic.flow).topics,
         )
@@ -74,7 +74,9 @@ def compacted_topics(
         if topic.strategy == "latest_by_key" and not (topic.skip or topic.unknown)
         and topic.flow not in plan.deferred
     )  # fmt: skip
-    return [topic.after(last_of(manifest.scans, *topic.key)) for topic in seen if topic is not None]
+    return [
+        topic.after(last_of(manifest.scans, *topic.key)) for topic in observed if topic is not None
+    ]
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:
@@ -82,12 +84,12 @@ def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot
     flow, deferred = snapshot.flow.name, plan.deferred_topics
     judged = (topic for topic in plan.judged if topic.key not in deferred)
     mine = [name for topic in judged for via, name in topic.feeds if via == flow]
-    there = {
+    before = {
         name: parts
         for name, parts in manifest.positions.get(flow, {}).items()
         if name in snapshot.source.topics
     }
-    return there | {name: dict(snapshot.positions.get(name, {})) for name in mine}
+    return before | {name: dict(snapshot.positions.get(name, {})) for name in mine}
 
 
 def _may_differ(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> bool:

@@ -61,25 +61,25 @@ def to_align(
     manifest: Manifest, snapshot: FlowSnapshot
 ) -> dict[str, tuple[TopicSnapshot, TopicSnapshot]]:
     """Topics of a flow to align: name on the target -> its only source topic, and itself."""
-    flow, found = snapshot.flow, {}
+    flow, pairs = snapshot.flow, {}
     for name, ours in snapshot.source.topics.items():
         theirs = snapshot.target.topics.get(flow.target_topic(name))
         if theirs is None or not flow.matches(name):
             continue
         untimed = manifest.untimed(flow.name, theirs.name)
         if strategies.choose(flow, [ours], theirs, untimed=untimed).strategy == STRATEGY:
-            found[theirs.name] = (ours, theirs)
-    return found
+            pairs[theirs.name] = (ours, theirs)
+    return pairs
 
 
 def seems_drained(manifest: Manifest, snapshot: FlowSnapshot) -> bool:
     """Whether a mirror is at the end of a log of which something lies after the last cut."""
     flow = snapshot.flow
-    known = manifest.alignments.get(flow.name, {})
+    alignments = manifest.alignments.get(flow.name, {})
     for topic, pair in to_align(manifest, snapshot).items():
         for partition in _partitions(pair):
             ends = _ends(flow, pair, partition)
-            closed = track_of(known.get(topic), partition).cuts
+            closed = track_of(alignments.get(topic), partition).cuts
             last = closed[-1][:2] if closed else (0, 0)
             if _position(snapshot, pair, partition) == ends[0] and last != ends:
                 return True
@@ -98,26 +98,28 @@ def align(
     :param snapshot: its source was taken before the positions, its target after them.
     """
     flow = snapshot.flow
-    known = manifest.alignments.get(flow.name, {})
+    alignments = manifest.alignments.get(flow.name, {})
     pairs = to_align(manifest, snapshot)
     compared = {
         flow.target_topic(origin)
         for origin in snapshot.source.topics
         if (flow.name, "source", origin) in manifest.sides
     }
-    rebuild = {topic for topic in compared if (topic in known) != (topic in pairs)}
-    topics = {topic: state for topic, state in known.items() if topic in pairs}
+    rebuild = {topic for topic in compared if (topic in alignments) != (topic in pairs)}
+    topics = {topic: state for topic, state in alignments.items() if topic in pairs}
     if read.problem is not None:
         return Aligned(flow, topics, frozenset(rebuild), read.problem)
     for topic, pair in pairs.items():
-        state, again = _align_topic(known.get(topic), pair, snapshot, baseline, read, bucket_ms)
+        state, again = _align_topic(
+            alignments.get(topic), pair, snapshot, baseline, read, bucket_ms
+        )
         topics[topic] = replace(state, untimed=manifest.untimed(flow.name, topic))
         rebuild |= {topic} if again else set()
     return Aligned(flow, topics, frozenset(rebuild))
 
 
 def _align_topic(
-    known: Alignment | None,
+    alignment: Alignment | None,
     pair: tuple[TopicSnapshot, TopicSnapshot],
     snapshot: FlowSnapshot,
     baseline: Baseline,
@@ -126,16 +128,16 @@ def _align_topic(
 ) -> tuple[Alignment, bool]:
     """State of a topic, and whether it has to be read again."""
     ids = tuple(topic.topic_id for topic in pair)
-    renewed = known is not None and any(map(another_topic, known.ids, ids))
-    recreated = renewed or (known is not None and known.anew)
+    renewed = alignment is not None and any(map(another_topic, alignment.ids, ids))
+    recreated = renewed or (alignment is not None and alignment.anew)
     begin = {} if recreated else _exact_start(*pair, baseline)
     tracks: dict[int, Track] = {}
     pending: dict[int, tuple[Cut, ...]] = {}
     again = renewed
     for partition in _partitions(pair):
         ends = _ends(snapshot.flow, pair, partition)
-        track = track_of(known, partition)
-        waiting = _waiting(known, partition, read.syncs.get((pair[0].name, partition), []))
+        track = track_of(alignment, partition)
+        waiting = _waiting(alignment, partition, read.syncs.get((pair[0].name, partition), []))
         if renewed:
             waiting, track = _since(track, waiting), Track()
         usable = [
@@ -180,19 +182,19 @@ def _position(
     return snapshot.positions.get(pair[0].name, {}).get(partition)
 
 
-def _waiting(known: Alignment | None, partition: int, newer: list[OffsetSync]) -> list[Cut]:
+def _waiting(alignment: Alignment | None, partition: int, newer: list[OffsetSync]) -> list[Cut]:
     """Syncs not used yet, in their order."""
-    before = known.pending.get(partition, ()) if known else ()
+    before = alignment.pending.get(partition, ()) if alignment else ()
     return [*before, *(Cut(sync.upstream, sync.downstream, sync.timestamp_ms) for sync in newer)]
 
 
 def _since(track: Track, syncs: list[Cut]) -> list[Cut]:
     """Syncs of a recreated topic: from the first on that does not go on from the former ones."""
-    if (seen := track.seen) is None:
+    if (newest := track.newest) is None:
         return syncs
     return list(
         itertools.dropwhile(
-            lambda sync: sync.upstream >= seen.upstream and sync.downstream >= seen.downstream,
+            lambda sync: sync.upstream >= newest.upstream and sync.downstream >= newest.downstream,
             syncs,
         )
     )
@@ -209,13 +211,13 @@ def _exact_start(
         )
         return dict.fromkeys(ours.partitions, (0, 0)) if whole else {}
     sides = ((recorded.source, ours), (recorded.target, theirs))
-    if any(another_topic(known.topic_id, present.topic_id) for known, present in sides):
+    if any(another_topic(side.topic_id, present.topic_id) for side, present in sides):
         return {}
-    here, there = recorded.source.start, recorded.target.start
+    source, target = recorded.source.start, recorded.target.start
     return {
-        partition: (here.get(partition, 0), there.get(partition, 0))
+        partition: (source.get(partition, 0), target.get(partition, 0))
         for partition in ours.partitions
-        if recorded.required.get(partition, 0) == here.get(partition, 0)
+        if recorded.required.get(partition, 0) == source.get(partition, 0)
     }
 
 

@@ -95,7 +95,7 @@ class OpenTopic:
             tuple(OpenBucket(**bucket) for bucket in plain["buckets"]),
             plain["whole"],
             _offsets(plain["compared"]),
-            {int(since): _offsets(some) for since, some in plain["begins"].items()},
+            {int(since): _offsets(offsets) for since, offsets in plain["begins"].items()},
             _offsets(plain["counted"]),
             # Kept by later releases only.
             _offsets(plain.get("partly", ())),
@@ -109,7 +109,7 @@ class OpenTopic:
             "buckets": [asdict(bucket) for bucket in self.buckets],
             "whole": self.whole,
             "compared": _plain(self.compared),
-            "begins": {str(since): _plain(some) for since, some in self.begins.items()},
+            "begins": {str(since): _plain(offsets) for since, offsets in self.begins.items()},
             "counted": _plain(self.counted),
             "partly": _plain(self.partly),
             "more": self.more,
@@ -130,17 +130,17 @@ def of_topic(manifest: Manifest, topic: TopicKey) -> OpenTopic:
     return OpenTopic.load(plain) if plain else OpenTopic()
 
 
-def with_topic(manifest: Manifest, topic: TopicKey, known: OpenTopic) -> Manifest:
+def with_topic(manifest: Manifest, topic: TopicKey, open_topic: OpenTopic) -> Manifest:
     """Keep what is known of the open buckets of a topic."""
-    changed = changes.with_topic(manifest.open_buckets, *topic, known.dump())
+    changed = changes.with_topic(manifest.open_buckets, *topic, open_topic.dump())
     return replace(manifest, open_buckets=changed)
 
 
 def read_since(manifest: Manifest, topic: TopicPlan) -> int:
     """Offsets of a topic that were read since it was compared last, of both sides."""
-    known = of_topic(manifest, topic.key).compared
+    compared = of_topic(manifest, topic.key).compared
     return sum(
-        offset - known.get((side, origin, partition), begun.first.get(partition, offset))
+        offset - compared.get((side, origin, partition), begun.first.get(partition, offset))
         for side, origin in topic.sides
         if (begun := manifest.sides.get((topic.flow, side, origin))) is not None
         for partition, offset in begun.next.items()
@@ -162,8 +162,8 @@ def note(
     of_topics = grouped(still_open, itemgetter("flow", "topic"))
     for topic in timed(plan):
         before, read = of_topic(manifest, topic.key), how_far(manifest, topic)
-        known = _noted(before, of_topics.get(topic.key, []), read, now_ms)
-        manifest = with_topic(manifest, topic.key, known)
+        noted = _noted(before, of_topics.get(topic.key, []), read, now_ms)
+        manifest = with_topic(manifest, topic.key, noted)
     return manifest
 
 
@@ -171,7 +171,7 @@ def _noted(
     before: OpenTopic, rows: Sequence[Mapping[str, Any]], read: LogOffsets, now_ms: int
 ) -> OpenTopic:
     same = {bucket.key: bucket for bucket in before.buckets}
-    found = tuple(
+    followed = tuple(
         replace(
             same.get((row["lane"], row["bucket"])) or _first_seen(before, row, now_ms),
             below=row["below"],
@@ -181,16 +181,16 @@ def _noted(
     )
     # Of a bucket that was not followed nobody knows whether it was closed.
     begins = {**before.begins, **({now_ms: before.compared} if before.whole else {})}
-    used = {bucket.since_ms for bucket in found}
+    used = {bucket.since_ms for bucket in followed}
     more = rows[0]["n_below"] - sum(row["below"] for row in rows) if rows else 0
     since = now_ms if before.more_since_ms is None else before.more_since_ms
     return OpenTopic(
-        found,
+        followed,
         not rows or rows[0]["n_open"] == len(rows),
         read,
-        {since: some for since, some in begins.items() if since in used},
-        before.counted if any(bucket.sliced for bucket in found) else {},
-        before.partly if any(bucket.begun for bucket in found) else {},
+        {since: offsets for since, offsets in begins.items() if since in used},
+        before.counted if any(bucket.sliced for bucket in followed) else {},
+        before.partly if any(bucket.begun for bucket in followed) else {},
         more,
         since if more else None,
     )
@@ -206,21 +206,21 @@ def late(
     manifest: Manifest, plan: RunPlan, now_ms: int, open_minutes: float
 ) -> dict[TopicKey, list[OpenBucket]]:
     """Buckets that slices have to count, of topics that have one which they have to judge."""
-    found: dict[TopicKey, list[OpenBucket]] = {}
+    of_topics: dict[TopicKey, list[OpenBucket]] = {}
     for topic in timed(plan):
-        known = of_topic(manifest, topic.key).buckets
-        waiting = [bucket for bucket in known if bucket.is_late(now_ms, open_minutes)]
+        buckets = of_topic(manifest, topic.key).buckets
+        waiting = [bucket for bucket in buckets if bucket.is_late(now_ms, open_minutes)]
         if waiting:
             # What was counted once goes on with the others.
-            others = (b for b in known if b.sliced or b.begun)
-            found[topic.key] = list({b.key: b for b in (*waiting, *others)}.values())
-    return found
+            others = (b for b in buckets if b.sliced or b.begun)
+            of_topics[topic.key] = list({b.key: b for b in (*waiting, *others)}.values())
+    return of_topics
 
 
 def waits(manifest: Manifest, plan: RunPlan, now_ms: int, open_minutes: float) -> bool:
     """Whether there is a bucket that slices have to judge and have not yet."""
-    found = late(manifest, plan, now_ms, open_minutes)
-    return any(b.below and not b.judged for some in found.values() for b in some)
+    of_topics = late(manifest, plan, now_ms, open_minutes)
+    return any(b.below and not b.judged for buckets in of_topics.values() for b in buckets)
 
 
 @dataclass(frozen=True)
@@ -237,14 +237,14 @@ class Open:
     unjudged: int = 0
 
 
-def open_for_long(known: OpenTopic, now_ms: int, open_minutes: float) -> Open:
+def open_for_long(open_topic: OpenTopic, now_ms: int, open_minutes: float) -> Open:
     """What a topic has in buckets that slices have to judge, followed or not."""
-    every = (*known.buckets, *known.beyond)
-    some = [bucket for bucket in every if bucket.is_late(now_ms, open_minutes)]
+    every = (*open_topic.buckets, *open_topic.beyond)
+    late_buckets = [bucket for bucket in every if bucket.is_late(now_ms, open_minutes)]
     return Open(
-        sum(bucket.below for bucket in some),
-        min((bucket.since_ms for bucket in some), default=None),
-        sum(bucket.unjudged for bucket in some),
+        sum(bucket.below for bucket in late_buckets),
+        min((bucket.since_ms for bucket in late_buckets), default=None),
+        sum(bucket.unjudged for bucket in late_buckets),
     )
 
 
@@ -258,8 +258,8 @@ def how_far(manifest: Manifest, topic: TopicPlan) -> dict[tuple[str, str, int], 
     }
 
 
-def _plain(some: LogOffsets) -> list[list[Any]]:
-    return [[*log, offset] for log, offset in sorted(some.items())]
+def _plain(offsets: LogOffsets) -> list[list[Any]]:
+    return [[*log, offset] for log, offset in sorted(offsets.items())]
 
 
 def _offsets(plain: Iterable[Sequence[Any]]) -> dict[tuple[str, str, int], int]:

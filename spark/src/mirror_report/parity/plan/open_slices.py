@@ -65,7 +65,7 @@ def slices(
     manifest: Manifest,
     snapshots: FlowSnapshots,
     topic: TopicPlan,
-    some: Sequence[OpenBucket],
+    buckets: Sequence[OpenBucket],
     positions: Mapping[Key, Mapping[str, Any]],
     extents: Mapping[Key, Sequence[Mapping[str, Any]]],
 ) -> list[Slices]:
@@ -77,10 +77,11 @@ def slices(
     :param extents: bucket -> where its digested records lie, by partition, and how many.
     :returns: none: what is read of the topic does not allow it.
     """
-    known = of_topic(manifest, topic.key)
+    open_topic = of_topic(manifest, topic.key)
     read = how_far(manifest, topic)
     reached = {
-        log: max(counted.get(log, 0) for counted in (known.counted, known.partly)) for log in read
+        log: max(counted.get(log, 0) for counted in (open_topic.counted, open_topic.partly))
+        for log in read
     }
     # Of a backlog: the target was looked at beyond what is read of it by now.
     if any(offset < reached[log] for log, offset in read.items()):
@@ -93,19 +94,19 @@ def slices(
         bucket.key: [
             bound
             for extent in extents[*topic.key, *bucket.key]
-            if (bound := _bound(known, bucket, extent, ends, positions)) is not None
+            if (bound := _bound(open_topic, bucket, extent, ends, positions)) is not None
         ]
-        for bucket in some
-        if not _expired(manifest, topic, known, bucket)
+        for bucket in buckets
+        if not _expired(manifest, topic, open_topic, bucket)
     }
-    return [_to_count(snapshots, topic, group, bounds, ends) for group in _groups(some)]
+    return [_to_count(snapshots, topic, group, bounds, ends) for group in _groups(buckets)]
 
 
-def _groups(some: Sequence[OpenBucket]) -> list[list[OpenBucket]]:
+def _groups(buckets: Sequence[OpenBucket]) -> list[list[OpenBucket]]:
     """Those counted up to the last run, and those that have to come so far; others wait."""
-    sliced = [bucket for bucket in some if bucket.sliced]
-    begun = [bucket for bucket in some if bucket.begun]
-    behind = begun or [bucket for bucket in some if not bucket.sliced]
+    sliced = [bucket for bucket in buckets if bucket.sliced]
+    begun = [bucket for bucket in buckets if bucket.begun]
+    behind = begun or [bucket for bucket in buckets if not bucket.sliced]
     return [group for group in (sliced, behind) if group]
 
 
@@ -137,7 +138,7 @@ def _to_count(
 
 
 def _bound(
-    known: OpenTopic,
+    open_topic: OpenTopic,
     bucket: OpenBucket,
     extent: Mapping[str, Any],
     ends: LogOffsets,
@@ -145,7 +146,7 @@ def _bound(
 ) -> dict[str, Any] | None:
     """What has to be counted of a bucket in one partition; ``None``: nothing is new there."""
     log = _log(extent)
-    start = max(extent["off_min"], _begin(known, bucket, log))
+    start = max(extent["off_min"], _begin(open_topic, bucket, log))
     if extent["side"] == "source":
         # What may have been copied before the baseline proves nothing.
         start = max(start, positions.get(partition_key(extent), {}).get("required") or 0)
@@ -156,43 +157,43 @@ def _bound(
     return {**{name: extent[name] for name in names}, "start": start, "end": end}
 
 
-def within(some: Slices, rest_bytes: float | None, rest_records: int | None) -> Slices | None:
+def within(new: Slices, rest_bytes: float | None, rest_records: int | None) -> Slices | None:
     """The next part of what is new that may be read; ``None``: nothing may.
 
     :param rest_bytes: how much may be; ``rest_records``: how many; ``None``: there is no bound.
     """
     shares = [1.0]
     for rest, total in (
-        (rest_bytes, total_bytes(some.ranges)),
-        (rest_records, total_records(some.ranges)),
+        (rest_bytes, total_bytes(new.ranges)),
+        (rest_records, total_records(new.ranges)),
     ):
         if rest is not None and total > 0:
             shares.append(rest / total)
-    return part(some, min(shares))[0] if min(shares) > 0 else None
+    return part(new, min(shares))[0] if min(shares) > 0 else None
 
 
-def part(some: Slices, share: float) -> tuple[Slices, Slices | None]:
+def part(new: Slices, share: float) -> tuple[Slices, Slices | None]:
     """The next part of each log, at least one offset, and the rest; ``None``: that was all.
 
     Both sides in equal shares: where they match, nothing of them is kept one by one.
     """
-    cuts = _cuts(some.ranges, share)
+    cuts = _cuts(new.ranges, share)
     if not cuts:
-        return some, None
-    ends = [(wanted, cuts.get(_log(vars(wanted)), wanted.end)) for wanted in some.ranges]
-    bounds = [(bound, cuts.get(_log(bound), bound["end"])) for bound in some.bounds]
+        return new, None
+    ends = [(piece, cuts.get(_log(vars(piece)), piece.end)) for piece in new.ranges]
+    bounds = [(bound, cuts.get(_log(bound), bound["end"])) for bound in new.bounds]
     return (
         replace(
-            some, ends={**some.ends, **cuts}, whole=False,
-            ranges=[replace(wanted, end=min(wanted.end, cut))
-                    for wanted, cut in ends if wanted.start < cut],
+            new, ends={**new.ends, **cuts}, whole=False,
+            ranges=[replace(piece, end=min(piece.end, cut))
+                    for piece, cut in ends if piece.start < cut],
             bounds=[{**bound, "end": min(bound["end"], cut)}
                     for bound, cut in bounds if bound["start"] < cut],
         ),
         replace(
-            some,
-            ranges=[replace(wanted, start=max(wanted.start, cut))
-                    for wanted, cut in ends if wanted.end > cut],
+            new,
+            ranges=[replace(piece, start=max(piece.start, cut))
+                    for piece, cut in ends if piece.end > cut],
             bounds=[{**bound, "start": max(bound["start"], cut)}
                     for bound, cut in bounds if bound["end"] > cut],
         ),
@@ -202,15 +203,15 @@ def part(some: Slices, share: float) -> tuple[Slices, Slices | None]:
 def _cuts(ranges: Iterable[Range], share: float) -> dict[Log, int]:
     """Log -> where the part of it that is read next ends, of those that are not read to an end."""
     in_order = sorted(ranges, key=lambda part: part.start)
-    found: dict[Log, int] = {}
+    cuts: dict[Log, int] = {}
     for log, its in grouped(in_order, lambda part: _log(vars(part))).items():
         left = max(1, math.floor(total_records(its) * share))
-        for wanted in its:
-            if left < wanted.records:
-                found[log] = wanted.start + left
+        for piece in its:
+            if left < piece.records:
+                cuts[log] = piece.start + left
                 break
-            left -= wanted.records
-    return found
+            left -= piece.records
+    return cuts
 
 
 def _log(where: Mapping[str, Any]) -> Log:
@@ -225,13 +226,13 @@ def newer(counted: Slices, snapshots: FlowSnapshots) -> Slices | None:
     :returns: ``None``: it cannot be seen.
     """
     topic = counted.topic
-    there = find(snapshots, topic.flow, "target", topic.topic)
-    if there is None:
+    target = find(snapshots, topic.flow, "target", topic.topic)
+    if target is None:
         return None
     isolation = snapshots[topic.flow].flow.target_isolation
     ends = {
         ("target", topic.topic, partition): log.end_for(isolation)
-        for partition, log in there.partitions.items()
+        for partition, log in target.partitions.items()
     }
     bounds = [
         {
@@ -253,8 +254,8 @@ def newer(counted: Slices, snapshots: FlowSnapshots) -> Slices | None:
 
 def with_counted(manifest: Manifest, done: Slices) -> Manifest:
     """Keep up to where open buckets of a topic are counted by now."""
-    known = of_topic(manifest, done.topic.key)
-    here, out = ({bucket.key for bucket in some} for some in (done.buckets, done.left_out))
+    open_topic = of_topic(manifest, done.topic.key)
+    here, out = ({bucket.key for bucket in group} for group in (done.buckets, done.left_out))
     buckets = tuple(
         replace(
             bucket, sliced=done.sliced, begun=not done.sliced, judged=done.whole,
@@ -262,39 +263,47 @@ def with_counted(manifest: Manifest, done: Slices) -> Manifest:
         ) if bucket.key in here
         else replace(bucket, sliced=False, begun=False, gone=0) if bucket.key in out
         else bucket
-        for bucket in known.buckets
+        for bucket in open_topic.buckets
     )  # fmt: skip
-    known = replace(known, buckets=buckets)
-    known = replace(known, counted=done.ends) if done.sliced else replace(known, partly=done.ends)
-    return with_topic(manifest, done.topic.key, _together(known))
+    open_topic = replace(open_topic, buckets=buckets)
+    open_topic = (
+        replace(open_topic, counted=done.ends)
+        if done.sliced
+        else replace(open_topic, partly=done.ends)
+    )
+    return with_topic(manifest, done.topic.key, _together(open_topic))
 
 
-def _together(known: OpenTopic) -> OpenTopic:
+def _together(open_topic: OpenTopic) -> OpenTopic:
     """Let buckets that were behind go on with the others, if they have come as far."""
-    begun = [bucket for bucket in known.buckets if bucket.begun]
-    others = any(bucket.sliced for bucket in known.buckets)
-    if not all(bucket.judged for bucket in begun) or (others and known.partly != known.counted):
-        return known
+    begun = [bucket for bucket in open_topic.buckets if bucket.begun]
+    others = any(bucket.sliced for bucket in open_topic.buckets)
+    if not all(bucket.judged for bucket in begun) or (
+        others and open_topic.partly != open_topic.counted
+    ):
+        return open_topic
     buckets = tuple(
         replace(bucket, sliced=True, begun=False) if bucket.begun else bucket
-        for bucket in known.buckets
+        for bucket in open_topic.buckets
     )
-    counted = known.partly if begun else known.counted
-    return replace(known, buckets=buckets, counted=counted, partly={})
+    counted = open_topic.partly if begun else open_topic.counted
+    return replace(open_topic, buckets=buckets, counted=counted, partly={})
 
 
-def _begin(known: OpenTopic, bucket: OpenBucket, log: tuple[str, str, int]) -> int:
+def _begin(open_topic: OpenTopic, bucket: OpenBucket, log: tuple[str, str, int]) -> int:
     """From where on nobody has judged a bucket in one partition; 0: not known."""
-    counted = known.counted if bucket.sliced else known.partly if bucket.begun else {}
-    begins = {} if bucket.from_first else known.begins.get(bucket.since_ms, {})
+    counted = open_topic.counted if bucket.sliced else open_topic.partly if bucket.begun else {}
+    begins = {} if bucket.from_first else open_topic.begins.get(bucket.since_ms, {})
     # A position that was set back may lie before where the bucket was closed.
     return max(counted.get(log, 0), begins.get(log, 0))
 
 
-def _expired(manifest: Manifest, topic: TopicPlan, known: OpenTopic, bucket: OpenBucket) -> bool:
+def _expired(
+    manifest: Manifest, topic: TopicPlan, open_topic: OpenTopic, bucket: OpenBucket
+) -> bool:
     """Whether records left the target before they were read, where those of a bucket may lie."""
     return any(
-        gap.end > _begin(known, bucket, ("target", gap.origin, gap.partition))
+        gap.end > _begin(open_topic, bucket, ("target", gap.origin, gap.partition))
         for gap in manifest.gaps
         if (gap.flow, gap.topic, gap.side) == (*topic.key, "target")
         and bucket.may_lie_in(gap.partition)
@@ -320,8 +329,8 @@ def _is_there(snapshots: FlowSnapshots, bound: Mapping[str, Any]) -> bool:
     """Whether nothing of the target is gone of what has to be counted; the source may lose some."""
     if bound["side"] == "source":
         return True
-    there = find(snapshots, bound["flow"], "target", bound["topic"])
-    log = there.partitions.get(bound["partition"]) if there else None
+    target = find(snapshots, bound["flow"], "target", bound["topic"])
+    log = target.partitions.get(bound["partition"]) if target else None
     return log is not None and log.log_start <= bound["start"]
 
 
@@ -329,8 +338,8 @@ def _gone(snapshots: FlowSnapshots, bound: Mapping[str, Any]) -> int:
     """How many of the records to count have left the source, at most."""
     if bound["side"] == "target":
         return 0
-    there = find(snapshots, bound["flow"], "source", bound["origin"])
-    log = there.partitions.get(bound["partition"]) if there else None
+    source = find(snapshots, bound["flow"], "source", bound["origin"])
+    log = source.partitions.get(bound["partition"]) if source else None
     first = log.log_start if log else bound["end"]
     gone: int = min(bound["n"], min(first, bound["end"]) - bound["start"])
     return max(0, gone)
@@ -339,16 +348,16 @@ def _gone(snapshots: FlowSnapshots, bound: Mapping[str, Any]) -> int:
 def _ranges(
     snapshots: FlowSnapshots, topic: TopicPlan, bounds: Iterable[Mapping[str, Any]]
 ) -> list[Range]:
-    found = []
+    pieces = []
     for bound in bounds:
         side, origin = bound["side"], bound["origin"]
-        there = find(snapshots, topic.flow, side, origin)
-        log = there.partitions.get(bound["partition"]) if there else None
+        observed = find(snapshots, topic.flow, side, origin)
+        log = observed.partitions.get(bound["partition"]) if observed else None
         start = max(bound["start"], log.log_start) if log else bound["end"]
-        found.append(
+        pieces.append(
             Range(
                 topic.flow, side, origin, topic.topic, bound["partition"], start, bound["end"],
-                record_bytes(there),
+                record_bytes(observed),
             )
         )  # fmt: skip
-    return joined(found)
+    return joined(pieces)

@@ -36,14 +36,14 @@ def position_rows(
             continue
         if side == "source":
             via, name = fed_by(flow, origin)
-            some = _of_source(via, name, begun, snapshots, of_name)
+            of_side = _of_source(via, name, begun, snapshots, of_name)
             topic = of_name[via].target_topic(name) if via in of_name else origin
             if (flow, topic) in reached:
                 at = reached[flow, topic]
                 ends = at.source.get(origin, {}) if at is not None else {}
-                some = [{**row, "boundary": ends.get(row["partition"], 0)} for row in some]
+                of_side = [{**row, "boundary": ends.get(row["partition"], 0)} for row in of_side]
         else:
-            some = [
+            of_side = [
                 {
                     "partition": p, "first": begun.first.get(p), "older": begun.older.get(p),
                     "gap": begun.gap.get(p), "following": begun.next.get(p),
@@ -51,7 +51,7 @@ def position_rows(
                 for p in begun.next.keys() | begun.sought.keys() | begun.older.keys()
                 | begun.gap.keys()
             ]  # fmt: skip
-        rows += [{"flow": flow, "side": side, "origin": origin} | row for row in some]
+        rows += [{"flow": flow, "side": side, "origin": origin} | row for row in of_side]
     return rows
 
 

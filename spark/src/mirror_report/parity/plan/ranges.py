@@ -103,12 +103,12 @@ class Spent:
 
 def total_bytes(ranges: Iterable[Range]) -> float:
     """Expected size of some ranges."""
-    return sum(wanted.bytes for wanted in ranges)
+    return sum(part.bytes for part in ranges)
 
 
 def total_records(ranges: Iterable[Range]) -> int:
     """Offsets in some ranges."""
-    return sum(wanted.records for wanted in ranges)
+    return sum(part.records for part in ranges)
 
 
 def record_bytes(topic: TopicSnapshot | None, least: float = 1.0) -> float:
@@ -148,20 +148,20 @@ def join(ranges: Iterable[Range]) -> list[list[Range]]:
     Ranges of one partition that touch or overlap are read as one.
     """
     merged: dict[tuple[str, Side, str, int], list[Range]] = {}
-    filled = (wanted for wanted in ranges if wanted.records > 0)
-    for wanted in sorted(filled, key=lambda each: each.start):
-        same = merged.setdefault((*wanted.key, wanted.partition), [])
-        if same and wanted.start <= same[-1].end:
-            same[-1] = replace(same[-1], end=max(same[-1].end, wanted.end))
+    filled = (part for part in ranges if part.records > 0)
+    for part in sorted(filled, key=lambda each: each.start):
+        same = merged.setdefault((*part.key, part.partition), [])
+        if same and part.start <= same[-1].end:
+            same[-1] = replace(same[-1], end=max(same[-1].end, part.end))
         else:
-            same.append(wanted)
+            same.append(part)
     groups: dict[tuple[str, str, Side, int], list[Range]] = {}
     for (flow, side, origin, _partition), same in merged.items():
-        for rank, wanted in enumerate(same):
-            groups.setdefault((flow, fed_by(flow, origin)[0], side, rank), []).append(wanted)
+        for rank, part in enumerate(same):
+            groups.setdefault((flow, fed_by(flow, origin)[0], side, rank), []).append(part)
     return list(groups.values())
 
 
 def joined(ranges: Iterable[Range]) -> list[Range]:
     """Ranges of which those of one partition that touch or overlap are one."""
-    return [wanted for group in join(ranges) for wanted in group]
+    return [part for group in join(ranges) for part in group]

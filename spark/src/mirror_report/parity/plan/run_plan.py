@@ -70,7 +70,7 @@ class RunPlan:
         return replace(
             self,
             topics=tuple(topics),
-            ranges=tuple(wanted for wanted in self.ranges if wanted.topic_key not in unknown),
+            ranges=tuple(part for part in self.ranges if part.topic_key not in unknown),
         )
 
     def leaving(self, later: Iterable[Range]) -> Self:
@@ -82,9 +82,9 @@ class RunPlan:
         judged = (topic for topic in self.topics if topic.flow == flow)
         return {flow, *(via for topic in judged for via, _ in topic.feeds)}
 
-    def topic_id(self, wanted: Range) -> str:
+    def topic_id(self, part: Range) -> str:
         """Id of the topic a range is in, as it was observed first; empty if it was not there."""
-        topic = find(self.snapshots, *wanted.key)
+        topic = find(self.snapshots, *part.key)
         return topic.topic_id if topic else ""
 
 
@@ -106,8 +106,8 @@ class Superseded:
     def leaving(self, flows: Sequence[Flow], flow: str, topic: str) -> Self:
         """Without a topic that another flow judges from now on, or that begins again."""
         of_name = {each.name: each for each in flows}
-        known = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
-        feeds = ((origin, *fed_by(flow, origin)) for origin in known)
+        read = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
+        feeds = ((origin, *fed_by(flow, origin)) for origin in read)
         origins = [
             origin
             for origin, via, name in feeds
@@ -124,34 +124,34 @@ class Superseded:
 def superseded(context: RunContext, manifest: Manifest) -> Superseded:
     """What rests on another baseline than the present one, or on no flow at all."""
     flows = {flow.name: flow for flow in context.settings.flows}
-    found = Superseded(manifest)
-    for name, known in sorted(manifest.baselines.items()):
-        if name not in flows or known != basis(flows[name], context.baseline(name)):
-            manifest = changes.forget_flow(found.manifest, name)
-            found = replace(found, manifest=manifest, drops=(*found.drops, Drop(name)))
-    for name in sorted(found.manifest.baselines):
-        kept = found.manifest.topic_baselines.get(name, {})
+    outdated = Superseded(manifest)
+    for name, based in sorted(manifest.baselines.items()):
+        if name not in flows or based != basis(flows[name], context.baseline(name)):
+            manifest = changes.forget_flow(outdated.manifest, name)
+            outdated = replace(outdated, manifest=manifest, drops=(*outdated.drops, Drop(name)))
+    for name in sorted(outdated.manifest.baselines):
+        kept = outdated.manifest.topic_baselines.get(name, {})
         for origin, entry in sorted(context.baseline(name).topics.items()):
             if kept.get(origin) != entry.recorded_at_ms:
-                found = _renewed(context, found, flows[name], origin)
-    return found
+                outdated = _renewed(context, outdated, flows[name], origin)
+    return outdated
 
 
-def _renewed(context: RunContext, found: Superseded, flow: Flow, origin: str) -> Superseded:
-    topic, sides = flow.target_topic(origin), found.manifest.sides
+def _renewed(context: RunContext, outdated: Superseded, flow: Flow, origin: str) -> Superseded:
+    topic, sides = flow.target_topic(origin), outdated.manifest.sides
     judges = {key[0] for key in sides if key[1:] == ("target", topic)}
     if (flow.name, "source", origin) in sides:
         judges.add(flow.name)
     for judge in sorted(judges):
         if context.settings.flow(judge).target == flow.target:
-            found = found.leaving(context.settings.flows, judge, topic)
-            found = replace(
-                found,
-                manifest=changes.forget_values(found.manifest, ("alignments",), judge, topic),
-                rebuilt=(*found.rebuilt, (judge, topic)),
-                renewed=(*found.renewed, (flow.name, topic)),
+            outdated = outdated.leaving(context.settings.flows, judge, topic)
+            outdated = replace(
+                outdated,
+                manifest=changes.forget_values(outdated.manifest, ("alignments",), judge, topic),
+                rebuilt=(*outdated.rebuilt, (judge, topic)),
+                renewed=(*outdated.renewed, (flow.name, topic)),
             )
-    return found
+    return outdated
 
 
 def plan_run(
@@ -193,14 +193,14 @@ def plan_run(
         drops += plan.drops
         rebuilt += [(topic.flow, topic.topic) for topic in plan.reopened]
         rebuilt += [topic.key for topic in plan.departed]
-    known = unreadable.still_there(manifest.unreadable, snapshots, drops)
-    manifest = _with_baselines(replace(manifest, unreadable=known), context, snapshots)
+    still_unreadable = unreadable.still_there(manifest.unreadable, snapshots, drops)
+    manifest = _with_baselines(replace(manifest, unreadable=still_unreadable), context, snapshots)
     plan_of_all = RunPlan(
-        snapshots, topics, tuple(wanted for plan in flows for wanted in plan.ranges),
+        snapshots, topics, tuple(part for plan in flows for part in plan.ranges),
         drops=tuple(drops), rebuilt=tuple(rebuilt),
         expired=frozenset(gap.flow for plan in flows for gap in plan.gaps),
     )  # fmt: skip
-    return plan_of_all.without(unreadable.too_many(known)), flows, manifest
+    return plan_of_all.without(unreadable.too_many(still_unreadable)), flows, manifest
 
 
 def misplaced(

@@ -71,7 +71,7 @@ class Scan:
         """Keys of a class."""
         return sum(self.keys.get(name, {}).values())
 
-    def known(self, name: str, unreported: Collection[str]) -> int:
+    def reported(self, name: str, unreported: Collection[str]) -> int:
         """Keys of a class that were reported.
 
         :param unreported: runs whose report was not written.
@@ -102,7 +102,7 @@ class CompactedTopic:
     first: CompactedTopic | None = None
 
     @classmethod
-    def seen(
+    def of_snapshot(
         cls,
         snapshot: FlowSnapshot,
         topic: str,
@@ -131,8 +131,8 @@ class CompactedTopic:
 
     def sides(self) -> list[tuple[Side, TopicSnapshot]]:
         """All topics of both sides."""
-        found: list[tuple[Side, TopicSnapshot]] = [("source", topic) for topic in self.sources]
-        return found if self.target is None else [*found, ("target", self.target)]
+        topics: list[tuple[Side, TopicSnapshot]] = [("source", topic) for topic in self.sources]
+        return topics if self.target is None else [*topics, ("target", self.target)]
 
     def state(self) -> list[Any]:
         """What has to change before another scan can find anything else; JSON types only."""
@@ -175,8 +175,8 @@ class CompactedTopic:
         rows: list[dict[str, Any]] = []
         for side, topic in self.sides():
             origins = [topic.name] if side == "source" else [each.name for each in self.sources]
-            known = [self.recorded[name] for name in origins if name in self.recorded]
-            floors = known[-1].side(side).start if known else {}
+            recorded = [self.recorded[name] for name in origins if name in self.recorded]
+            floors = recorded[-1].side(side).start if recorded else {}
             committed = self.positions.get(topic.name, {})
             rows += [
                 {
@@ -190,14 +190,14 @@ class CompactedTopic:
 
     def ends_seen(self) -> list[dict[str, Any]]:
         """Rows of :data:`frames.latest_by_key.ENDS_SCHEMA`: where it ended at its moments."""
-        known = [moment for moment in self.moments if moment.following]
+        followed = [moment for moment in self.moments if moment.following]
         return [
             {
                 "flow": self.flow.name, "topic": self.topic, "side": side, "origin": topic.name,
                 "partition": p, "ends": [
                     (moment.ends if side == "target" else moment.following.get(topic.name, {}))
                     .get(p, 0)
-                    for moment in known
+                    for moment in followed
                 ],
             }
             for side, topic in self.sides() for p in topic.partitions
@@ -219,18 +219,18 @@ class CompactedTopic:
     def after(self, last: Scan | None) -> CompactedTopic:
         """It with what is known of it; what is known of other logs of its name says nothing."""
         plain = last.moments if last and self.goes_on_from(last) else []
-        known = [Moment.load(moment) for moment in plain]
-        return replace(self, last=last, moments=moments.followed(known, self.source_ends()))
+        earlier = [Moment.load(moment) for moment in plain]
+        return replace(self, last=last, moments=moments.followed(earlier, self.source_ends()))
 
     def goes_on_from(self, last: Scan) -> bool:
         """Whether its logs are those of a scan, and as far as is known hold what they held.
 
         A run that confirms what it found has seen later ends than those it began with.
         """
-        seen = {(side, topic.name): topic for side, topic in self.sides()}
+        present = {(side, topic.name): topic for side, topic in self.sides()}
         later = self.taken_at_ms > max(last.at_ms, last.looked_at_ms)
         for side, name, topic_id, ends in last.state:
-            now = seen.get((side, name))
+            now = present.get((side, name))
             if now is None or another_topic(topic_id, now.topic_id):
                 return False
             if later and any(_end(now, int(p)) < end for p, end in ends.items()):
@@ -238,7 +238,7 @@ class CompactedTopic:
             look = last_scan(side, name, last.logs)
             if later and any(is_doubtful(look, p, log) for p, log in now.partitions.items()):
                 return False
-        return len(last.state) == len(seen)
+        return len(last.state) == len(present)
 
     @property
     def reached(self) -> Offsets:
@@ -337,10 +337,10 @@ class CompactedTopic:
         ordered = firsts if kept and len(self.sources) == 1 else {}
         rows = []
         limit = _expired_ms([self.target], self.taken_at_ms)
-        known = [*self.moments, self.moment()]
+        all_moments = [*self.moments, self.moment()]
         for source in self.sources:
             for p in _moved(source, [self.target], kept=kept) if limit is not None else ():
-                args = (known, _starts(self.target), source.name, p)
+                args = (all_moments, _starts(self.target), source.name, p)
                 rows.append(self._row("source", source.name, p, limit) | {
                     "gone": moments.gone_below(*args, keeps_partitions=kept),
                     "kept": min(
@@ -404,18 +404,18 @@ class ComparedTopic:
         """Those of the topic; what is seen of it after it was read follows all of them."""
         if self.topic.target is None:
             return list(self.topic.moments)
-        found = moments.noted(self.topic.moments, self.topic.moment())
-        return moments.followed(found, self.later.source_ends()) if self.later else found
+        noted = moments.noted(self.topic.moments, self.topic.moment())
+        return moments.followed(noted, self.later.source_ends()) if self.later else noted
 
 
 def last_of(
-    known: Mapping[str, Mapping[str, Mapping[str, Any]]], flow: str, topic: str
+    scans: Mapping[str, Mapping[str, Mapping[str, Any]]], flow: str, topic: str
 ) -> Scan | None:
     """What is known of a topic.
 
-    :param known: scans of the manifest.
+    :param scans: scans of the manifest.
     """
-    plain = known.get(flow, {}).get(topic)
+    plain = scans.get(flow, {}).get(topic)
     return None if plain is None else Scan(**plain)
 
 

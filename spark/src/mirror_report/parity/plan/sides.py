@@ -158,13 +158,16 @@ def plan_side(
     """
     before, change = manifest.sides.get(now.key), changed(now, manifest)
     reset = isinstance(change, str)
-    known, floor = before, now.floor
+    continued, floor = before, now.floor
     if change:
-        known, floor = None, {} if isinstance(change, str) else {**floor, **_least(floor, change)}
+        continued, floor = (
+            None,
+            {} if isinstance(change, str) else {**floor, **_least(floor, change)},
+        )
     elif rebuild and before is not None:
-        known, floor = None, dict(before.first)
-    found = _to_read(now, known, floor, reset=reset)
-    state = found.begin[now.key]
+        continued, floor = None, dict(before.first)
+    reading = _to_read(now, continued, floor, reset=reset)
+    state = reading.begin[now.key]
     look = LastLook() if change else last_look(now.side, before, now.recorded)
     state = replace(
         state,
@@ -172,23 +175,23 @@ def plan_side(
         **_logs(now, look, state),
     )
     if now.side == "target":
-        state = _with_retention(state, now, known)
+        state = _with_retention(state, now, continued)
         if lost:
             # Those that are dated ahead of the clock are known by nothing else.
             state = replace(state, gap={p: log.end for p, log in now.snapshot.partitions.items()})
         elif before is not None and not change:
             state = replace(state, gap=before.gap)
-    gaps = found.gaps
+    gaps = reading.gaps
     if change and now.side == "source" and (reset or before is not None):
         # What the old log held may be on the target and can no longer be read here.
         gaps = (Gap(*now.where, -1, 0, 0, now.taken_at_ms), *gaps)
     return SidePlan(
-        found.ranges,
+        reading.ranges,
         gaps,
         tuple(_reopened(now, before.next if before else now.floor, change)),
         (Drop(*now.key),) if change or (rebuild and before is not None) else (),
         {now.key: state},
-        () if known is None else tuple(_removals(now, known, state)),
+        () if continued is None else tuple(_removals(now, continued, state)),
     )
 
 
@@ -212,16 +215,16 @@ def _least(values: Mapping[int, int], others: Mapping[int, int]) -> dict[int, in
 
 def _logs(now: SideNow, look: LastLook, state: SideState) -> dict[str, Any]:
     """What the next run has to know of the logs: fields of :class:`SideState`."""
-    known = {
+    kept_of = {
         number: kept(look, number, log, state.next[number])
         for number, log in now.snapshot.partitions.items()
     }
-    epochs, contents = ({p: pair[n] for p, pair in known.items() if pair[n]} for n in (0, 1))
+    epochs, contents = ({p: pair[n] for p, pair in kept_of.items() if pair[n]} for n in (0, 1))
     return {"leader_epochs": epochs, "last_records": contents}
 
 
 def _to_read(
-    now: SideNow, known: SideState | None, floor: Mapping[int, int], *, reset: bool
+    now: SideNow, continued: SideState | None, floor: Mapping[int, int], *, reset: bool
 ) -> SidePlan:
     """How far each partition was read, what is new there, and what expired unread."""
     ranges: list[Range] = []
@@ -231,11 +234,11 @@ def _to_read(
     for partition, log in sorted(now.snapshot.partitions.items()):
         # Without a baseline, history begins with what is there in the first run.
         begin = floor.get(partition, 0 if now.based and not reset else log.log_start)
-        wanted = known.next.get(partition, begin) if known else min(begin, log.end)
-        if log.log_start > wanted:
-            gaps.append(Gap(*now.where, partition, wanted, log.log_start, now.taken_at_ms))
-        read = max(wanted, log.log_start)
-        first[partition] = known.first.get(partition, read) if known else read
+        expected = continued.next.get(partition, begin) if continued else min(begin, log.end)
+        if log.log_start > expected:
+            gaps.append(Gap(*now.where, partition, expected, log.log_start, now.taken_at_ms))
+        read = max(expected, log.log_start)
+        first[partition] = continued.first.get(partition, read) if continued else read
         following[partition] = read
         if (end := log.end_for(now.isolation)) > read:
             ranges.append(
@@ -244,7 +247,7 @@ def _to_read(
                     record_bytes(now.snapshot),
                 )
             )  # fmt: skip
-    topic_id = now.snapshot.topic_id or (known.topic_id if known else "")
+    topic_id = now.snapshot.topic_id or (continued.topic_id if continued else "")
     state = SideState(topic_id, first, following)
     return SidePlan(tuple(ranges), tuple(gaps), begin={now.key: state})
 
@@ -258,15 +261,15 @@ def _baseline_offsets(
         # Offsets below which a log was copied say nothing of what was written there since.
         return {"older": before.older} if before is not None and not change else {}
     if before is not None:
-        known = {name: getattr(before, name) for name in BASELINE_OFFSETS}
+        offsets = {name: getattr(before, name) for name in BASELINE_OFFSETS}
     else:
-        known = {
+        offsets = {
             name: getattr(now.recorded or TopicBaseline(), name)
             for name in (BASELINE_OFFSETS[:2] if source else BASELINE_OFFSETS[2:])
         }
     if isinstance(change, str) or not source:
-        return known
-    return {name: _still(now, values, change) for name, values in known.items()}
+        return offsets
+    return {name: _still(now, values, change) for name, values in offsets.items()}
 
 
 def _still(now: SideNow, values: Mapping[int, int], lost: Mapping[int, int]) -> dict[int, int]:
@@ -289,9 +292,9 @@ def _with_retention(state: SideState, now: SideNow, before: SideState | None) ->
     configs = now.snapshot.configs
     # Without the settings anything may have been removed.
     retention = int(configs["retention.ms"]) if "retention.ms" in configs else None
-    known = [retention] if before is None else [retention, before.retention_ms]
-    bounds = (now.taken_at_ms - ms for ms in known if ms is not None and ms >= 0)
-    kept_from = now.taken_at_ms if None in known else max(bounds, default=NEVER)
+    retentions = [retention] if before is None else [retention, before.retention_ms]
+    bounds = (now.taken_at_ms - ms for ms in retentions if ms is not None and ms >= 0)
+    kept_from = now.taken_at_ms if None in retentions else max(bounds, default=NEVER)
     size = int(configs.get("retention.bytes", -1))
     sizes = [size] if before is None else [size, before.retention_bytes]
     allowed = min((each for each in sizes if each >= 0), default=-1)
@@ -330,16 +333,16 @@ def _removes_by_size(topic: TopicSnapshot, log: PartitionSnapshot, allowed: int)
 def _removals(now: SideNow, before: SideState, state: SideState) -> list[Removal]:
     kept_ms = state.retention_ms
     retention_ms = None if kept_ms is None or kept_ms < 0 else kept_ms
-    found = []
+    removals = []
     for partition, start in sorted(state.log_start.items()):
         end = min(start, before.next.get(partition, 0))
         begin = before.log_start.get(partition, end)
         if begin < end:
-            found.append(
+            removals.append(
                 Removal(
                     now.flow, now.topic, partition, begin, end,
                     max(state.kept_from_ms, state.sized.get(partition, NEVER)), retention_ms,
                     certain=state.doubted.get(partition) != now.taken_at_ms,
                 )
             )  # fmt: skip
-    return found
+    return removals

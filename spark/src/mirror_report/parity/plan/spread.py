@@ -72,6 +72,6 @@ def not_compared(manifest: Manifest, flows: Iterable[Flow]) -> dict[TopicKey, st
         (flow.name, topic): f"its records lie in more than {MOST_HOURS} hours. Make the producer "
         f"write other timestamps, then {remedies.renew(flow, flow.origin(topic) or topic)}"
         for flow in flows
-        for topic, known in manifest.spread.get(flow.name, {}).items()
-        if known == "none"
+        for topic, width in manifest.spread.get(flow.name, {}).items()
+        if width == "none"
     }

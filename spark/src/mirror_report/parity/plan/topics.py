@@ -173,8 +173,8 @@ def _sides(
     on_target = target.topics.get(topic)
     if on_target is None:
         return sides
-    known = (feed.recorded for feed in reversed(feeds) if feed.recorded is not None)
-    start = next(known, None)
+    recorded = (feed.recorded for feed in reversed(feeds) if feed.recorded is not None)
+    start = next(recorded, None)
     newer_part = any(
         log.log_start > 0 for side in sides for log in side.snapshot.partitions.values()
     )
@@ -192,8 +192,8 @@ def _sides(
 
 def _plan_sides(sides: Sequence[SideNow], plan: TopicPlan, manifest: Manifest) -> SidePlan:
     flow, topic = plan.key
-    there = any(side.side == "target" for side in sides)
-    deleted = not there and (flow, "target", topic) in manifest.sides
+    on_target = any(side.side == "target" for side in sides)
+    deleted = not on_target and (flow, "target", topic) in manifest.sides
     done = SidePlan()
     if deleted:
         reset = Reopened("topic_reset", flow, "target", topic, topic, None, "deleted")

@@ -51,29 +51,29 @@ def fits(milliseconds: int) -> bool:
     return abs(timestamp(milliseconds)) <= LIMIT_MS
 
 
-def of_topic(known: Iterable[Unreadable], topic: TopicKey) -> list[Unreadable]:
+def of_topic(records: Iterable[Unreadable], topic: TopicKey) -> list[Unreadable]:
     """Those of one topic."""
-    return [record for record in known if (record.flow, record.topic) == topic]
+    return [record for record in records if (record.flow, record.topic) == topic]
 
 
-def spared(wanted: Iterable[Range], known: Iterable[Unreadable]) -> list[Range]:
+def spared(parts: Iterable[Range], records: Iterable[Unreadable]) -> list[Range]:
     """Ranges without the records that cannot be read; those of one partition do not overlap."""
-    of_logs = grouped(known, attrgetter(*PARTITION))
+    of_logs = grouped(records, attrgetter(*PARTITION))
     return [
         part
-        for whole in joined(wanted)
+        for whole in joined(parts)
         for part in _around(whole, of_logs.get((*whole.key, whole.partition), ()))
     ]
 
 
-def digested(removal: Removal, known: Iterable[Unreadable]) -> list[Removal]:
+def digested(removal: Removal, records: Iterable[Unreadable]) -> list[Removal]:
     """Parts of what left the target that had been read there."""
     log = (removal.flow, "target", removal.topic, removal.partition)
     return _around(
         removal,
         [
             record
-            for record in known
+            for record in records
             if (record.flow, record.side, record.topic, record.partition) == log
         ],
     )
@@ -87,34 +87,34 @@ def _around(whole: T, records: Iterable[Unreadable]) -> list[T]:
     return [replace(whole, start=start, end=end) for start, end in bounds if start < end]
 
 
-def by_side(known: Iterable[Unreadable]) -> dict[Side, int]:
+def by_side(records: Iterable[Unreadable]) -> dict[Side, int]:
     """How many there are on each side."""
-    found = Counter(record.side for record in known)
-    return {side: found[side] for side in SIDES}
+    counts = Counter(record.side for record in records)
+    return {side: counts[side] for side in SIDES}
 
 
-def by_lane(known: Iterable[Unreadable], *, keeps_partitions: bool) -> dict[str, int]:
+def by_lane(records: Iterable[Unreadable], *, keeps_partitions: bool) -> dict[str, int]:
     """Records of one topic that count as unverifiable, by lane: the larger number of both sides.
 
     :returns: partition (``*`` for a topic as a whole) -> records.
     """
-    lanes = grouped(known, lambda record: str(record.partition) if keeps_partitions else WHOLE)
+    lanes = grouped(records, lambda record: str(record.partition) if keeps_partitions else WHOLE)
     return {lane: max(by_side(records).values()) for lane, records in lanes.items()}
 
 
-def too_many(known: Iterable[Unreadable]) -> dict[TopicKey, str]:
+def too_many(records: Iterable[Unreadable]) -> dict[TopicKey, str]:
     """Topics with more than :data:`MOST` on one side, and what is said of them."""
     return {
-        topic: f"Spark cannot read more than {MOST} of its records, {first_of(some)}. Make the "
-        "producer write milliseconds, then delete these records or wait until they expire"
-        for topic, some in grouped(known, lambda record: (record.flow, record.topic)).items()
-        if max(by_side(some).values()) > MOST
+        topic: f"Spark cannot read more than {MOST} of its records, {first_of(its_records)}. Make "
+        "the producer write milliseconds, then delete these records or wait until they expire"
+        for topic, its_records in grouped(records, attrgetter("flow", "topic")).items()
+        if max(by_side(its_records).values()) > MOST
     }
 
 
-def first_of(known: Collection[Unreadable]) -> str:
+def first_of(records: Collection[Unreadable]) -> str:
     """The first of some, for a message."""
-    first = min(known, key=lambda each: (each.side, each.origin, each.partition, each.offset))
+    first = min(records, key=lambda each: (each.side, each.origin, each.partition, each.offset))
     _, name = fed_by(first.flow, first.origin)
     return (
         f"the first in partition {first.partition} of {name} on the {first.side} at offset "
@@ -122,28 +122,28 @@ def first_of(known: Collection[Unreadable]) -> str:
     )
 
 
-def reason(known: Collection[Unreadable]) -> str:
+def reason(records: Collection[Unreadable]) -> str:
     """Why records of a topic are not compared."""
-    there = " and ".join(
-        f"{count} of the {side}" for side, count in by_side(known).items() if count
+    where = " and ".join(
+        f"{count} of the {side}" for side, count in by_side(records).items() if count
     )
-    return f"Spark cannot read {there}, {first_of(known)}"
+    return f"Spark cannot read {where}, {first_of(records)}"
 
 
-def samples(known: Iterable[Unreadable]) -> list[Sample]:
+def samples(records: Iterable[Unreadable]) -> list[Sample]:
     """Where they are; of what they hold nothing is known."""
     return [
         Sample(
             record.side, record.partition, record.offset, record.timestamp_ms, "", "", None, None
         )
         for record in sorted(
-            known, key=lambda record: (record.side, record.partition, record.offset)
+            records, key=lambda record: (record.side, record.partition, record.offset)
         )
     ]
 
 
 def still_there(
-    known: Iterable[Unreadable], snapshots: FlowSnapshots, drops: Collection[Drop]
+    records: Iterable[Unreadable], snapshots: FlowSnapshots, drops: Collection[Drop]
 ) -> tuple[Unreadable, ...]:
     """Those that are still in their logs, as far as these were observed.
 
@@ -152,7 +152,7 @@ def still_there(
     dropped = {(drop.flow, drop.side, drop.origin) for drop in drops}
     return tuple(
         record
-        for record in known
+        for record in records
         if not dropped & {(record.flow, None, None), (record.flow, record.side, record.origin)}
         and _is_there(record, snapshots)
     )
@@ -178,9 +178,9 @@ def one_sided(labels: Mapping[Unreadable, int]) -> set[tuple[str, str, int, int,
     :param labels: records, and the bucket each is in, of topics that are cut by offsets.
     :returns: flow, topic, partition, bucket, side.
     """
-    found: Counter[tuple[str, str, int, int, Side]] = Counter(
+    counts: Counter[tuple[str, str, int, int, Side]] = Counter(
         (record.flow, record.topic, record.partition, label, record.side)
         for record, label in labels.items()
     )
     other: Mapping[Side, Side] = {"source": "target", "target": "source"}
-    return {key for key, count in found.items() if count > found[(*key[:4], other[key[4]])]}
+    return {key for key, count in counts.items() if count > counts[(*key[:4], other[key[4]])]}

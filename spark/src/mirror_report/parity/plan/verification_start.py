@@ -88,15 +88,15 @@ class Observation:
 class Watch:
     """Committed positions of a mirror, and from where on each record is copied again."""
 
-    def __init__(self, seen: Observation) -> None:
-        self._starts = seen.starts()
-        self._ends = seen.ends()
+    def __init__(self, observation: Observation) -> None:
+        self._starts = observation.starts()
+        self._ends = observation.ends()
         self._last: dict[Place, int | None] = {}
         self._changes: dict[Place, int] = {}
         self.required = {
             place: start
             for place, start in self._starts.items()
-            if start >= self._ends[place] or _starts_empty(seen, *place)
+            if start >= self._ends[place] or _starts_empty(observation, *place)
         }
 
     @property
@@ -124,31 +124,31 @@ class Watch:
         return self._ends | self.required
 
 
-def _starts_empty(seen: Observation, name: str, number: int) -> bool:
+def _starts_empty(observation: Observation, name: str, number: int) -> bool:
     """Whether nothing was committed and nothing is on the target, so that all is to come."""
-    there = seen.on_target(name)
-    logs = there.partitions.values() if there else ()
-    return number not in seen.positions.get(name, {}) and all(
+    on_target = observation.on_target(name)
+    logs = on_target.partitions.values() if on_target else ()
+    return number not in observation.positions.get(name, {}) and all(
         log.end <= log.log_start for log in logs
     )
 
 
 def entries(
-    seen: Observation, required: Mapping[Place, int], feeding: Iterable[Observation]
+    observation: Observation, required: Mapping[Place, int], feeding: Iterable[Observation]
 ) -> dict[str, TopicBaseline]:
     """A baseline from now on, by topic of the source.
 
     :param required: :meth:`Watch.decided`.
     :param feeding: all flows that were observed; some may feed the same topics.
     """
-    starts, ends = seen.starts(), seen.ends()
-    found = {}
-    for name, topic in seen.source.topics.items():
-        on_target = seen.on_target(name)
+    starts, ends = observation.starts(), observation.ends()
+    baselines = {}
+    for name, topic in observation.source.topics.items():
+        on_target = observation.on_target(name)
         logs = on_target.partitions if on_target else {}
-        ahead = _ahead(seen, name, feeding)
-        found[name] = TopicBaseline(
-            seen.source.taken_at_ms,
+        ahead = _ahead(observation, name, feeding)
+        baselines[name] = TopicBaseline(
+            observation.source.taken_at_ms,
             _side(topic, {p: starts[name, p] for p in topic.partitions}),
             _side(on_target, {p: log.end for p, log in logs.items()}),
             required={p: required[name, p] for p in topic.partitions},
@@ -159,29 +159,29 @@ def entries(
             },
             log_start={p: log.log_start for p, log in topic.partitions.items()},
         )
-    return found
+    return baselines
 
 
-def full_entries(seen: Observation) -> dict[str, TopicBaseline]:
+def full_entries(observation: Observation) -> dict[str, TopicBaseline]:
     """A baseline of everything both logs hold, as :func:`entries`.
 
     What the source dropped above the committed position is no part of what is accepted.
     """
-    found = {}
-    for name, topic in seen.source.topics.items():
-        on_target = seen.on_target(name)
+    baselines = {}
+    for name, topic in observation.source.topics.items():
+        on_target = observation.on_target(name)
         logs = on_target.partitions if on_target else {}
         begins = {p: log.log_start for p, log in topic.partitions.items()}
-        positions = seen.positions.get(name, {})
-        found[name] = TopicBaseline(
-            seen.source.taken_at_ms,
+        positions = observation.positions.get(name, {})
+        baselines[name] = TopicBaseline(
+            observation.source.taken_at_ms,
             _side(topic, begins),
             _side(on_target, {p: log.log_start for p, log in logs.items()}),
             required=begins,
             older={p: log.end for p, log in logs.items()} if any(begins.values()) else {},
             log_start={p: min(start, positions.get(p, start)) for p, start in begins.items()},
         )
-    return found
+    return baselines
 
 
 def _side(topic: TopicSnapshot | None, start: Mapping[int, int]) -> SideBaseline:
@@ -195,16 +195,18 @@ def _side(topic: TopicSnapshot | None, start: Mapping[int, int]) -> SideBaseline
     )
 
 
-def _ahead(seen: Observation, name: str, feeding: Iterable[Observation]) -> Counter[int | None]:
+def _ahead(
+    observation: Observation, name: str, feeding: Iterable[Observation]
+) -> Counter[int | None]:
     """How many records past the positions may be in each partition of the target.
 
     :returns: by partition; ``None``: in any of them.
     """
     counts: Counter[int | None] = Counter()
-    for other in (other for other in feeding if other.flow.target == seen.flow.target):
+    for other in (other for other in feeding if other.flow.target == observation.flow.target):
         ends = other.ends()
         for place, start in other.starts().items():
-            if other.flow.target_topic(place[0]) == seen.flow.target_topic(name):
+            if other.flow.target_topic(place[0]) == observation.flow.target_topic(name):
                 # A mirror that keeps no partitions may have put them all into other.
                 number = place[1] if other.flow.engine.keeps_partitions else None
                 counts[number] += max(0, ends[place] - start)

@@ -50,18 +50,18 @@ def reopened(topic: Reopened, gone: Collection[Loss] = ()) -> Finding:
     :param gone: what it was known to lack.
     """
     where = f"{topic.flow}/{topic.topic} on the {topic.side}"
-    known = f"; known of it by then: {losses.text(gone)}" if gone else ""
+    lacked = f"; known of it by then: {losses.text(gone)}" if gone else ""
     if topic.kind == "topic_reset":
         return Finding(
             "critical", "reset", topic.flow, topic.topic, None, None,
-            f"{where}: the topic was deleted or created again ({topic.detail}){known}",
+            f"{where}: the topic was deleted or created again ({topic.detail}){lacked}",
             "Find out who did; what it held is compared again",
         )  # fmt: skip
     others = ", and others are there by now" if topic.regrown else ""
     return Finding(
         "critical", "rewind", topic.flow, topic.topic, topic.partition, None,
         f"{where}: partition {topic.partition} lost records it had ({topic.detail}){others}"
-        f"{known}",
+        f"{lacked}",
         "Look for an unclean leader election (unclean.leader.election.enable, min.insync.replicas, "
         "acks of the producers); the topic is compared again",
     )  # fmt: skip
@@ -83,7 +83,7 @@ def repaired(before: Manifest, after: Manifest, topics: Iterable[TopicPlan]) -> 
 
     :param before: numbers of the last comparison; ``after``: of this one.
     """
-    found = []
+    arrived = []
     for topic in topics:
         was, now = before.numbers(topic.key), after.numbers(topic.key)
         # What is called by another name than missing has not arrived.
@@ -92,11 +92,11 @@ def repaired(before: Manifest, after: Manifest, topics: Iterable[TopicPlan]) -> 
         if count > 0:
             timed = topic.strategy != offset_syncs.STRATEGY
             what = f"{count} records that were missing are on the target by now"
-            found.append(_arrived(topic.key, count, what, timed=timed))
-    return found
+            arrived.append(_arrived(topic.key, count, what, timed=timed))
+    return arrived
 
 
-def repaired_keys(found: Iterable[ComparedTopic]) -> list[Finding]:
+def repaired_keys(compared: Iterable[ComparedTopic]) -> list[Finding]:
     """Keys of compacted topics whose own record had not arrived and has since, reported once."""
     return [
         _arrived(
@@ -104,7 +104,7 @@ def repaired_keys(found: Iterable[ComparedTopic]) -> list[Finding]:
             f"{count} keys whose latest record was missing have it on the target by now",
             timed=each.topic.keeps_time,
         )
-        for each in found
+        for each in compared
         if (count := sum(row["repaired"] for row in each.rows))
     ]  # fmt: skip
 

@@ -4,7 +4,7 @@ What is compared again says itself what it lacks; what it was known to lack is s
 that is compared no more nothing can be found again: its losses stay until they are accepted.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -34,32 +34,30 @@ REMOVED = "the records are gone, and what came since may have mended it"
 _TEXTS = {**TEXTS, **OF_SOURCE}
 
 
-def known(manifest: Manifest, flows: Iterable[Flow], now_ms: int) -> list[Loss]:
-    """What lasts of what earlier runs have found, by topic and class."""
+def of_manifest(manifest: Manifest, flows: Iterable[Flow], now_ms: int) -> list[Loss]:
+    """Losses that last of those earlier runs have found, by topic and class."""
     of_name = {flow.name: flow for flow in flows}
 
     def origin(flow: str, topic: str) -> str:
         return (of_name[flow].origin(topic) if flow in of_name else None) or topic
 
-    counts: dict[TopicKey, Counter[str]] = {}
+    counts: defaultdict[TopicKey, Counter[str]] = defaultdict(Counter)
     for flow, topics in manifest.summaries.items():
         for topic, summary in topics.items():
-            found = {kind: summary.next.get(kind, 0) for kind in KINDS}
-            counts.setdefault((flow, topic), Counter()).update(found)
-    for flow, some in manifest.scans.items():
-        for topic, plain in some.items():
+            counts[flow, topic].update({kind: summary.next.get(kind, 0) for kind in KINDS})
+    for flow, scanned in manifest.scans.items():
+        for topic, plain in scanned.items():
             scan = scans.Scan(**plain)
-            found = {kind: scan.total(kind) for kind in LASTING}
-            counts.setdefault((flow, topic), Counter()).update(found)
+            counts[flow, topic].update({kind: scan.total(kind) for kind in LASTING})
     for gone in (gone for gone in manifest.gone if gone.certain):
         early, _ = retention.gone([gone], now_ms)
-        counts.setdefault((gone.flow, gone.topic), Counter())["deleted_early"] += early.total()
+        counts[gone.flow, gone.topic]["deleted_early"] += early.total()
     return [
         *manifest.losses,
         *(
             Loss(*key, origin(*key), kind, count, now_ms)
-            for key, some in sorted(counts.items())
-            for kind, count in some.items()
+            for key, of_topic in sorted(counts.items())
+            for kind, count in of_topic.items()
             if count
         ),
     ]
@@ -74,36 +72,36 @@ def of_report(document: Mapping[str, Any], flow: Flow) -> list[Loss]:
     try:
         at_ms = int(datetime.fromisoformat(document["generated_at"]).timestamp() * 1000)
         rows = {row["topic"]: row for row in document["parity"] if row["flow"] == name}
-        known = [
+        shown = [
             Loss(name, topic, row["source_topic"], kind, row["counts"][kind], at_ms)
             for topic, row in rows.items()
             for kind in KINDS
             if row["counts"].get(kind) and (kind in LASTING or kind in row["partitions"])
         ]
-        return known + [
+        return shown + [
             Loss(
-                name, found["topic"], flow.origin(found["topic"]) or found["topic"],
-                found["kind"], found["count"], at_ms,
+                name, finding["topic"], flow.origin(finding["topic"]) or finding["topic"],
+                finding["kind"], finding["count"], at_ms,
             )
-            for found in document["findings"]
-            if found["flow"] == name and found["kind"] in KINDS and found["topic"] not in rows
-            and found["severity"] == "critical" and found["count"]
+            for finding in document["findings"]
+            if finding["flow"] == name and finding["kind"] in KINDS and finding["topic"] not in rows
+            and finding["severity"] == "critical" and finding["count"]
         ]  # fmt: skip
     except (KeyError, TypeError, ValueError):
         return []
 
 
-def of_source(known: Mapping[str, Losses]) -> list[Loss]:
+def of_source(losses: Mapping[str, Losses]) -> list[Loss]:
     """What the source dropped before it was mirrored.
 
-    :param known: the manifest ``losses``.
+    :param losses: the manifest ``losses``.
     """
     return [
-        Loss(flow, name, name, kind, count, max(entry["at"] for entry in some.values()))
-        for flow, topics in sorted(known.items())
-        for name, some in sorted(topics.items())
+        Loss(flow, name, name, kind, count, max(entry["at"] for entry in partitions.values()))
+        for flow, topics in sorted(losses.items())
+        for name, partitions in sorted(topics.items())
         for kind, ranges in zip(OF_SOURCE, ("lost", "maybe"), strict=True)
-        if (count := sum(size(entry[ranges]) for entry in some.values()))
+        if (count := sum(size(entry[ranges]) for entry in partitions.values()))
     ]
 
 
@@ -122,8 +120,8 @@ def settle(
     def compared(flow: str, topic: str) -> bool:
         return flow not in plan.snapshots or (settings.flow(flow).target, topic) in planned
 
-    known_before = known(before, settings.flows, context.now_ms)
-    scanned = [(flow, topic) for flow, some in manifest.scans.items() for topic in some]
+    known_before = of_manifest(before, settings.flows, context.now_ms)
+    scanned = [(flow, topic) for flow, topics in manifest.scans.items() for topic in topics]
     for key in (key for key in scanned if not compared(*key)):
         manifest = changes.forget_numbers(manifest, *key)
     earlier = {
@@ -132,7 +130,7 @@ def settle(
         if loss.at_ms > accepted_ms(context.baseline(loss.flow), loss.origin)
     }
     manifest = replace(manifest, losses=())
-    left = {loss.place[:2] for loss in known(manifest, settings.flows, context.now_ms)}
+    left = {loss.place[:2] for loss in of_manifest(manifest, settings.flows, context.now_ms)}
     reported = [
         loss
         for name in sorted(plan.snapshots.keys() - before.baselines.keys())
@@ -158,8 +156,8 @@ def _renewed(context: RunContext, before: Manifest, former: Superseded, loss: Lo
 
 def last_known(store: Store, flow: Flow, baseline: Baseline) -> list[Loss]:
     """What the last report knew of a flow and no baseline has accepted since."""
-    known = of_report(files.last_report(store, flow.name), flow)
-    return [loss for loss in known if loss.at_ms > accepted_ms(baseline, loss.origin)]
+    reported = of_report(files.last_report(store, flow.name), flow)
+    return [loss for loss in reported if loss.at_ms > accepted_ms(baseline, loss.origin)]
 
 
 def text(losses: Iterable[Loss]) -> str:
@@ -186,17 +184,17 @@ def out_of_sight(
 
     :param again: buckets that were classified again: as judged before, and as found now.
     """
-    counts: dict[TopicKey, Counter[str]] = {}
+    counts: defaultdict[TopicKey, Counter[str]] = defaultdict(Counter)
     for was, now in again:
         left = now["unverifiable"] - max(0, was["unverifiable"] - was["replaced"])
         for kind in KINDS if was["lane"] >= 0 else LASTING:
             count = max(0, min(left, was[kind] - now[kind]))
-            counts.setdefault((was["flow"], was["topic"]), Counter())[kind] += count
+            counts[was["flow"], was["topic"]][kind] += count
             left -= count
     return [
         Loss(*topic.key, topic.origins[0], kind, count, 0)
         for topic in topics
-        for kind, count in counts.get(topic.key, {}).items()
+        for kind, count in counts[topic.key].items()
         if count
     ]
 
@@ -216,7 +214,7 @@ def said_once(loss: Loss, why: str = "what was kept of the topic no longer count
 
 
 def unseen(
-    known: Iterable[Loss],
+    losses: Iterable[Loss],
     reported: Collection[TopicParity],
     flows: Iterable[Flow],
     observed: Collection[str],
@@ -227,7 +225,7 @@ def unseen(
     """
     rows = {(row.flow, row.topic): row for row in reported}
     of_name = {flow.name: flow for flow in flows}
-    for loss in (loss for loss in known if loss.flow in of_name):
+    for loss in (loss for loss in losses if loss.flow in of_name):
         row = rows.get((loss.flow, loss.topic))
         if row is None:
             why = (

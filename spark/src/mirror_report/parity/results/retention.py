@@ -73,9 +73,9 @@ def unread_below(backlog: Iterable[Range], positions: Mapping[str, Positions]) -
 
     :param positions: by flow.
     """
-    found = 0
+    unread = 0
     for waiting in (waiting for waiting in backlog if waiting.side == "source"):
         via, name = fed_by(waiting.flow, waiting.origin)
         position = positions.get(via, {}).get(name, {}).get(waiting.partition, 0)
-        found += max(0, min(waiting.end, position) - waiting.start)
-    return found
+        unread += max(0, min(waiting.end, position) - waiting.start)
+    return unread

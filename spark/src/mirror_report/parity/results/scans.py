@@ -15,13 +15,15 @@ from mirror_report.parity.state import Manifest, changes
 NOT_COMPARED = ("unverifiable", "not_compared")
 
 
-def keep(manifest: Manifest, found: Iterable[ComparedTopic], run_id: str, *, new: bool) -> Manifest:
+def keep(
+    manifest: Manifest, compared: Iterable[ComparedTopic], run_id: str, *, new: bool
+) -> Manifest:
     """Keep what was found of some topics.
 
     :param new: by looks, not by scans.
     """
     kept = manifest.scans
-    for each in found:
+    for each in compared:
         flow, topic = each.topic.key
         last = scans.last_of(kept, flow, topic)
         unreported = manifest.unreported.get(flow, ())
@@ -39,23 +41,25 @@ def keep(manifest: Manifest, found: Iterable[ComparedTopic], run_id: str, *, new
 
 
 def result(
-    found: ComparedTopic, run_id: str, last: Scan | None, unreported: Collection[str] = ()
+    compared: ComparedTopic, run_id: str, last: Scan | None, unreported: Collection[str] = ()
 ) -> Scan:
     """What a scan found, to be kept.
 
     :param last: the scan before it; ``unreported``: runs whose report was not written.
     """
     scan = Scan(
-        run_id, found.topic.taken_at_ms, found.topic.state(), _keys(found.rows),
-        source_keys=sum(row["source_keys"] for row in found.rows),
-        target_keys=sum(row["target_keys"] for row in found.rows),
-        newest_ms=_newest(found.rows), samples=_samples(found.samples), replaced=found.replaced,
-        wrong=list(found.wrong),
+        run_id, compared.topic.taken_at_ms, compared.topic.state(), _keys(compared.rows),
+        source_keys=sum(row["source_keys"] for row in compared.rows),
+        target_keys=sum(row["target_keys"] for row in compared.rows),
+        newest_ms=_newest(compared.rows), samples=_samples(compared.samples),
+        replaced=compared.replaced, wrong=list(compared.wrong),
     )  # fmt: skip
     return replace(scan, accounted=_accounted(scan, last, unreported))
 
 
-def looked(found: ComparedTopic, run_id: str, last: Scan, unreported: Collection[str] = ()) -> Scan:
+def looked(
+    compared: ComparedTopic, run_id: str, last: Scan, unreported: Collection[str] = ()
+) -> Scan:
     """What is known after a look, to be kept.
 
     Which of the last scan's keys are among those looked at is not known. So keys that are wrong
@@ -64,31 +68,31 @@ def looked(found: ComparedTopic, run_id: str, last: Scan, unreported: Collection
 
     :param last: what was known before; ``unreported``: runs whose report was not written.
     """
-    seen = _keys(found.rows)
+    keys_now = _keys(compared.rows)
     before: Mapping[str, Mapping[str, int]] = _keys_of(last.wrong)
-    lanes = {lane for keys in (*seen.values(), *last.keys.values()) for lane in keys}
-    keys = {name: dict(known) for name, known in last.keys.items()}
+    lanes = {lane for keys in (*keys_now.values(), *last.keys.values()) for lane in keys}
+    keys = {name: dict(of_lanes) for name, of_lanes in last.keys.items()}
     for lane in lanes:
         for name in (*WRONG_KEYS, "expired"):
             same = _of(before, name, lane)
-            _set(keys, name, lane, _of(last.keys, name, lane) - same + _of(seen, name, lane))
-        _set(keys, "in_flight", lane, _of(seen, "in_flight", lane))
-        known = sum(_of(last.keys, name, lane) for name in ("verified", "in_flight", *WRONG_KEYS))
-        left = known - sum(_of(keys, name, lane) for name in ("in_flight", *WRONG_KEYS))
-        _set(keys, "verified", lane, max(left, _of(seen, "verified", lane)))
-    scan = replace(last, run_id=run_id, keys=keys, looked_at_ms=found.topic.taken_at_ms)
-    there = sum(scan.total(name) for name in ("verified", "in_flight", *WRONG_KEYS))
-    newest = (ms for ms in (last.newest_ms, _newest(found.rows)) if ms is not None)
+            _set(keys, name, lane, _of(last.keys, name, lane) - same + _of(keys_now, name, lane))
+        _set(keys, "in_flight", lane, _of(keys_now, "in_flight", lane))
+        total = sum(_of(last.keys, name, lane) for name in ("verified", "in_flight", *WRONG_KEYS))
+        left = total - sum(_of(keys, name, lane) for name in ("in_flight", *WRONG_KEYS))
+        _set(keys, "verified", lane, max(left, _of(keys_now, "verified", lane)))
+    scan = replace(last, run_id=run_id, keys=keys, looked_at_ms=compared.topic.taken_at_ms)
+    on_source = sum(scan.total(name) for name in ("verified", "in_flight", *WRONG_KEYS))
+    newest = (ms for ms in (last.newest_ms, _newest(compared.rows)) if ms is not None)
     return replace(
         scan,
-        source_keys=max(last.source_keys, there - scan.total("extra")),
+        source_keys=max(last.source_keys, on_source - scan.total("extra")),
         target_keys=max(last.target_keys, scan.total("verified")),
         newest_ms=max(newest, default=None),
         accounted=_accounted(scan, last, unreported),
-        samples=_more_samples(last, scan, _samples(found.samples)),
-        wrong=list(found.wrong),
-        uncompared=last.uncompared + found.topic.unlooked(attrgetter("log_start"))
-        + sum(sum(seen.get(name, {}).values()) for name in NOT_COMPARED),
+        samples=_more_samples(last, scan, _samples(compared.samples)),
+        wrong=list(compared.wrong),
+        uncompared=last.uncompared + compared.topic.unlooked(attrgetter("log_start"))
+        + sum(sum(keys_now.get(name, {}).values()) for name in NOT_COMPARED),
     )  # fmt: skip
 
 
@@ -123,31 +127,31 @@ def _newest(rows: Iterable[Mapping[str, Any]]) -> int | None:
 
 def _accounted(scan: Scan, last: Scan | None, unreported: Collection[str]) -> dict[str, int]:
     return {
-        name: min(scan.total(name), last.known(name, unreported) if last else 0)
+        name: min(scan.total(name), last.reported(name, unreported) if last else 0)
         for name in REPORTED_ONCE
     }
 
 
-def _samples(some: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def _samples(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     keys = ("flow", "topic", "class")
     return {
         kind: [{name: sample[name] for name in sample if name not in keys} for sample in of_class]
-        for kind, of_class in grouped(some, itemgetter("class")).items()
+        for kind, of_class in grouped(rows, itemgetter("class")).items()
     }
 
 
 def _more_samples(
-    last: Scan, scan: Scan, seen: Mapping[str, list[dict[str, Any]]]
+    last: Scan, scan: Scan, fresh: Mapping[str, list[dict[str, Any]]]
 ) -> dict[str, list[dict[str, Any]]]:
     """Samples of a look, and after them those of keys that it did not look at again."""
     kept = {name: sum(lanes.values()) for name, lanes in _keys_of(last.wrong).items()}
-    found = {}
+    samples = {}
     for name in filter(scan.total, WRONG_KEYS):
         all_again = kept.get(name, 0) == last.total(name)
         old = [] if all_again else last.samples.get(name, [])
-        both = seen.get(name, [])
-        found[name] = [*both, *(one for one in old if one not in both)][:SAMPLES]
-    return found
+        both = fresh.get(name, [])
+        samples[name] = [*both, *(one for one in old if one not in both)][:SAMPLES]
+    return samples
 
 
 def reported(
@@ -170,7 +174,7 @@ def reported(
             empty, status="in_flight", in_flight_records=scan.newer,
             reason=f"{why}: {reason if scan.replaced else 'it holds no record'}",
         )  # fmt: skip
-    accounted = {name: scan.known(name, unreported) for name in REPORTED_ONCE}
+    accounted = {name: scan.reported(name, unreported) for name in REPORTED_ONCE}
     counts = {name: scan.total(name) - accounted.get(name, 0) for name in CLASSES}
     status = _status(scan, counts)
     in_flight = scan.total("in_flight") + scan.newer
@@ -190,23 +194,23 @@ def reported(
         verified_through_ms=scan.at_ms if whole else None,
         newest_due_ms=scan.newest_ms,
         samples={
-            name: [Sample(**sample) for sample in some]
-            for name, some in scan.samples.items()
+            name: [Sample(**sample) for sample in of_class]
+            for name, of_class in scan.samples.items()
             if counts.get(name)
         },
     )
 
 
 def with_new_records(
-    found: TopicParity, last: Scan | None, now: CompactedTopic | None
+    topic: TopicParity, last: Scan | None, now: CompactedTopic | None
 ) -> TopicParity:
     """What a report says of a topic, with what came since and was not compared.
 
-    :param found: :func:`reported`; ``last``: what it is of.
+    :param topic: :func:`reported`; ``last``: what it is of.
     :param now: the topic as this run observed it; ``None``: it was not there any more.
     """
     if last is None or last.replaced:
-        return found
+        return topic
     unlooked = now.unlooked() if now else 0
     uncompared = last.uncompared + unlooked
     looked_ms = last.looked_at_ms or last.at_ms
@@ -215,11 +219,11 @@ def with_new_records(
         parts.append(f"what came since {_ago(now, looked_ms)}")
     if uncompared:
         parts.append(f"{uncompared} records since were not compared")
-    whole = found.verified_through_ms is not None and not uncompared
+    whole = topic.verified_through_ms is not None and not uncompared
     return replace(
-        found,
-        status="in_flight" if unlooked and found.status == "verified" else found.status,
-        reason=", ".join([found.reason, *parts]),
+        topic,
+        status="in_flight" if unlooked and topic.status == "verified" else topic.status,
+        reason=", ".join([topic.reason, *parts]),
         scanned_at_ms=last.at_ms,
         uncompared_records=uncompared,
         verified_through_ms=looked_ms if whole else None,

@@ -40,8 +40,8 @@ def by_topic(lanes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for name in ADDED:
             numbers[name] += row[name]
         for name in (*NEWEST, *OLDEST):
-            known = (value for value in (numbers[name], row[name]) if value is not None)
-            numbers[name] = (max if name in NEWEST else min)(known, default=None)
+            values = (value for value in (numbers[name], row[name]) if value is not None)
+            numbers[name] = (max if name in NEWEST else min)(values, default=None)
         numbers["lanes"][str(row["lane"]) if row["lane"] >= 0 else WHOLE] = {
             "counts": {name: row[name] for name in CLASSES if row[name]},
             "unmatched": row["unmatched_records"],
@@ -71,11 +71,11 @@ def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
         following[name] = 0
     following["lanes"] = {
         lane: {
-            "counts": {name: n for name, n in known["counts"].items() if name not in once},
-            "unmatched": known.get("unmatched", 0),
-            "hours": [[hour, then, then] for hour, _, then in known["hours"]],
+            "counts": {name: n for name, n in numbers["counts"].items() if name not in once},
+            "unmatched": numbers.get("unmatched", 0),
+            "hours": [[hour, then, then] for hour, _, then in numbers["hours"]],
         }
-        for lane, known in row["lanes"].items()
+        for lane, numbers in row["lanes"].items()
     }
     following |= {name: following[f"next_{name}"] for name in FORETOLD}
     following["verified_through_ms"] = following["next_verified_through_ms"]
@@ -92,10 +92,10 @@ def filled(
     )  # fmt: skip
     lanes = sorted(row["lanes"].items(), key=lambda lane: (lane[0] == WHOLE, len(lane[0]), lane[0]))
     partitions = {
-        name: found
+        name: of_class
         for name in CLASSES
-        if (found := {lane: known["counts"][name] for lane, known in lanes
-                      if lane != WHOLE and name in known["counts"]})
+        if (of_class := {lane: of_lane["counts"][name] for lane, of_lane in lanes
+                      if lane != WHOLE and name in of_lane["counts"]})
     }  # fmt: skip
     return replace(
         empty,
@@ -105,11 +105,11 @@ def filled(
         | {"unverifiable": row["older_records"]},
         partitions=partitions,
         buckets={name: row[f"buckets_{name}"] for name in STATUSES},
-        samples={name: list(some) for name, some in samples.items() if row[name]},
+        samples={name: list(records) for name, records in samples.items() if row[name]},
         strip={
-            lane: [(hour, STATUSES[worst]) for hour, worst, _ in known["hours"]]
-            for lane, known in lanes
-            if known["hours"]
+            lane: [(hour, STATUSES[worst]) for hour, worst, _ in of_lane["hours"]]
+            for lane, of_lane in lanes
+            if of_lane["hours"]
         },
     )
 
@@ -172,14 +172,14 @@ def keep(
     }
     for numbers in map(dict, rows):
         flow, topic = numbers.pop("flow"), numbers.pop("topic")
-        known = summaries.get(flow, {}).get(topic)
-        unreported = known is not None and manifest.is_unreported(flow, known.run_id)
+        earlier = summaries.get(flow, {}).get(topic)
+        unreported = earlier is not None and manifest.is_unreported(flow, earlier.run_id)
         merged = {}
         for name in filter(numbers.get, CLASSES):
-            found = fresh.get((flow, topic, name), [])
+            new = fresh.get((flow, topic, name), [])
             accounted = name in REPORTED_ONCE and not unreported
-            old = () if accounted or known is None else known.samples.get(name, ())
-            if both := (*found, *(sample for sample in old if sample not in found)):
+            old = () if accounted or earlier is None else earlier.samples.get(name, ())
+            if both := (*new, *(sample for sample in old if sample not in new)):
                 merged[name] = both[:SAMPLES]
         summary = Summary(run_id, numbers, as_next(numbers), merged)
         summaries = changes.with_topic(summaries, flow, topic, summary)

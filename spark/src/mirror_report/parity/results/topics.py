@@ -53,14 +53,14 @@ def _by_key(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, empty: TopicParity
 ) -> TopicParity:
     last = last_of(manifest.scans, *topic.key)
-    found = scans.reported(empty, last, manifest.unreported.get(topic.flow, ()), topic.why)
-    now = CompactedTopic.seen(
+    reported = scans.reported(empty, last, manifest.unreported.get(topic.flow, ()), topic.why)
+    now = CompactedTopic.of_snapshot(
         plan.snapshots[topic.flow], topic.topic, topic.origins,
         context.baseline(topic.flow).topics,
     )  # fmt: skip
-    found = scans.with_new_records(found, last, now and now.after(last))
+    reported = scans.with_new_records(reported, last, now and now.after(last))
     beyond = unreadable.of_topic(manifest.unreadable, topic.key)
-    return _with_coverage(_with_unreadable(found, beyond), found.uncompared_records)
+    return _with_coverage(_with_unreadable(reported, beyond), reported.uncompared_records)
 
 
 def _by_bucket(
@@ -73,41 +73,46 @@ def _by_bucket(
     gone = _expired_unread(manifest, topic, keeps_partitions=keeps)
     # What is on the source and was not compared, by lane.
     uncompared = gone + Counter(unreadable.by_lane(beyond, keeps_partitions=keeps))
-    known = manifest.summaries.get(topic.flow, {}).get(topic.topic)
-    if known is None:
+    summary = manifest.summaries.get(topic.flow, {}).get(topic.topic)
+    if summary is None:
         reason = f"{unread} offsets not read yet" if unread else "no record since the baseline"
         status: ParityStatus = "unverifiable" if uncompared else "in_flight"
-        found = _more(replace(empty, status=status, reason=reason), "unverifiable", uncompared)
-        found = _with_unreadable(found, beyond)
+        reported = _more(replace(empty, status=status, reason=reason), "unverifiable", uncompared)
+        reported = _with_unreadable(reported, beyond)
     else:
-        unreported = manifest.is_unreported(topic.flow, known.run_id)
-        numbers = known.now if unreported else known.next
-        found = summaries.filled(empty, numbers, known.samples)
-        found = _with_sealed(found, manifest.totals.get(topic.flow, {}).get(topic.topic))
+        unreported = manifest.is_unreported(topic.flow, summary.run_id)
+        numbers = summary.now if unreported else summary.next
+        reported = summaries.filled(empty, numbers, summary.samples)
+        reported = _with_sealed(reported, manifest.totals.get(topic.flow, {}).get(topic.topic))
         # Copies of what expired unread are on the target still: each record counts once.
-        found = _more(found, "unverifiable", uncompared - _unmatched(numbers, uncompared))
+        reported = _more(reported, "unverifiable", uncompared - _unmatched(numbers, uncompared))
         since = numbers.get("in_flight_since_ms")
-        found = _with_retention(context, manifest, plan, topic, found, since)
-        if unread and since is not None and found.verified_through_ms is not None:
+        reported = _with_retention(context, manifest, plan, topic, reported, since)
+        if unread and since is not None and reported.verified_through_ms is not None:
             # What waits is not older than what was read last, but for records that come late.
-            found = replace(found, verified_through_ms=min(found.verified_through_ms, since))
-        found = replace(found, **summaries.status(
-            found, unread, gone.total(), numbers.get("below_records", 0)
+            reported = replace(
+                reported, verified_through_ms=min(reported.verified_through_ms, since)
+            )
+        reported = replace(reported, **summaries.status(
+            reported, unread, gone.total(), numbers.get("below_records", 0)
         ))  # fmt: skip
-        found = _with_unreadable(found, beyond, f"{found.reason}; " if gone.total() else "")
+        reported = _with_unreadable(
+            reported, beyond, f"{reported.reason}; " if gone.total() else ""
+        )
     below = retention.unread_below(
         backlog, {name: snapshot.positions for name, snapshot in plan.snapshots.items()}
     )
-    found = _outside_buckets(context, manifest, plan, topic, found)
+    reported = _outside_buckets(context, manifest, plan, topic, reported)
     long = open_buckets.open_for_long(
         open_buckets.of_topic(manifest, topic.key), context.now_ms,
         context.settings.budget.open_minutes,
     )  # fmt: skip
-    found = replace(
-        found, open_records=long.records, open_since_ms=long.since_ms, open_unjudged=long.unjudged,
-        reason="; ".join(filter(None, (found.reason, spread.reason(manifest, topic)))),
+    reported = replace(
+        reported,
+        open_records=long.records, open_since_ms=long.since_ms, open_unjudged=long.unjudged,
+        reason="; ".join(filter(None, (reported.reason, spread.reason(manifest, topic)))),
     )  # fmt: skip
-    return _with_coverage(found, gone.total() + below + long.unjudged)
+    return _with_coverage(reported, gone.total() + below + long.unjudged)
 
 
 def _expired_unread(
@@ -127,32 +132,32 @@ def _unmatched(numbers: Mapping[str, Any], uncompared: Counter[str]) -> Counter[
         {
             lane: min(
                 uncompared[lane],
-                known.get("unmatched", numbers["unmatched_records"] if lane == WHOLE else 0),
+                of_lane.get("unmatched", numbers["unmatched_records"] if lane == WHOLE else 0),
             )
-            for lane, known in numbers["lanes"].items()
+            for lane, of_lane in numbers["lanes"].items()
         }
     )
 
 
 def _outside_buckets(
-    context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, found: TopicParity
+    context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, reported: TopicParity
 ) -> TopicParity:
     """Add what lies in no bucket of a topic that is cut by offsets."""
     if topic.strategy != offset_syncs.STRATEGY:
-        return found
+        return reported
     outside = buckets.outside(
         manifest, topic, context.baseline(topic.flow), plan.snapshots[topic.flow].source
     )
-    harmless = found.status in ("verified", "in_flight", "skipped")
+    harmless = reported.status in ("verified", "in_flight", "skipped")
     unaligned = f"{outside.unaligned} records were mirrored before anything aligned them"
     return replace(
-        _more(found, "unverifiable", outside.partitions),
-        source_records=found.source_records
+        _more(reported, "unverifiable", outside.partitions),
+        source_records=reported.source_records
         + outside.straddling + outside.unaligned + outside.open,
-        skipped_records=found.skipped_records + outside.straddling,
-        in_flight_records=found.in_flight_records + outside.open,
-        status="unverifiable" if harmless and outside.unaligned else found.status,
-        reason=unaligned if harmless and outside.unaligned else found.reason or topic.why,
+        skipped_records=reported.skipped_records + outside.straddling,
+        in_flight_records=reported.in_flight_records + outside.open,
+        status="unverifiable" if harmless and outside.unaligned else reported.status,
+        reason=unaligned if harmless and outside.unaligned else reported.reason or topic.why,
     )  # fmt: skip
 
 
@@ -161,9 +166,9 @@ def _more(topic: TopicParity, kind: str, lanes: Mapping[str, int]) -> TopicParit
 
     :param lanes: partition (``*`` for a topic as a whole) -> records.
     """
-    known = topic.partitions.get(kind, {})
-    added = {lane: known.get(lane, 0) + n for lane, n in lanes.items() if lane != WHOLE}
-    merged = dict(sorted({**known, **added}.items(), key=lambda lane: int(lane[0])))
+    partitions = topic.partitions.get(kind, {})
+    added = {lane: partitions.get(lane, 0) + n for lane, n in lanes.items() if lane != WHOLE}
+    merged = dict(sorted({**partitions, **added}.items(), key=lambda lane: int(lane[0])))
     return replace(
         topic,
         counts={**topic.counts, kind: (topic.counts[kind] or 0) + sum(lanes.values())},
@@ -180,14 +185,14 @@ def _with_unreadable(
     """
     if not beyond:
         return topic
-    some = [*unreadable.samples(beyond), *topic.samples.get("unverifiable", [])]
-    counted, there = topic.strategy != "latest_by_key", unreadable.by_side(beyond)
+    samples = [*unreadable.samples(beyond), *topic.samples.get("unverifiable", [])]
+    counted, counts = topic.strategy != "latest_by_key", unreadable.by_side(beyond)
     reason = f"{also}{unreadable.reason(beyond)}"
     return replace(
         topic,
-        source_records=topic.source_records + counted * there["source"],
-        target_records=topic.target_records + counted * there["target"],
-        samples={**topic.samples, "unverifiable": some[:SAMPLES]},
+        source_records=topic.source_records + counted * counts["source"],
+        target_records=topic.target_records + counted * counts["target"],
+        samples={**topic.samples, "unverifiable": samples[:SAMPLES]},
         reason=reason if topic.status == "unverifiable" else topic.reason,
     )
 
@@ -232,7 +237,7 @@ def _with_retention(
     manifest: Manifest,
     plan: RunPlan,
     topic: TopicPlan,
-    found: TopicParity,
+    reported: TopicParity,
     oldest: int | None,
 ) -> TopicParity:
     """Add what became of verified records, and the time that is left for the others.
@@ -245,7 +250,9 @@ def _with_retention(
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
     if early:
         by_partition = {str(partition): count for partition, count in early.items()}
-        found = _more(found, "deleted_early", by_partition if keeps else {WHOLE: early.total()})
+        reported = _more(
+            reported, "deleted_early", by_partition if keeps else {WHOLE: early.total()}
+        )
     sources = (
         snapshots.find(plan.snapshots, topic.flow, "source", origin) for origin in topic.origins
     )
@@ -255,7 +262,7 @@ def _with_retention(
         snapshots.find(plan.snapshots, topic.flow, "target", topic.topic),
         context.now_ms,
     )
-    return replace(found, breach_seconds=seconds, expired_records=expired.total())
+    return replace(reported, breach_seconds=seconds, expired_records=expired.total())
 
 
 def _not_compared(
@@ -266,19 +273,19 @@ def _not_compared(
     Numbers are numbers of offsets, at most so many records.
     """
     snapshot = plan.snapshots[topic.flow]
-    there = mirrored = 0
+    present = mirrored = 0
     for name in (name for via, name in topic.feeds if via == topic.flow):
         begun = context.baseline(topic.flow).topic(name).source.start
         for partition, log in snapshot.source.topics[name].partitions.items():
             start = max(log.log_start, begun.get(partition, 0))
             position = snapshot.positions.get(name, {}).get(partition, start)
-            there += max(0, log.end - start)
+            present += max(0, log.end - start)
             mirrored += max(0, min(position, log.end) - start)
     return replace(
         empty,
         status="unverifiable" if mirrored else "in_flight",
         reason=topic.why,
-        source_records=there,
-        in_flight_records=there - mirrored,
+        source_records=present,
+        in_flight_records=present - mirrored,
         counts={**empty.counts, "unverifiable": mirrored},
     )

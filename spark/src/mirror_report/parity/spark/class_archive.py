@@ -100,14 +100,14 @@ def _others(path: Path) -> list[Path]:
 def _java(settings: Spark) -> Path | None:
     """The program that a session starts, links resolved."""
     home = settings.java_home or os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin" if home else None)
-    return Path(found).resolve() if found else None
+    program = shutil.which("java", path=f"{home}/bin" if home else None)
+    return Path(program).resolve() if program else None
 
 
 def _key(files: Iterable[Path]) -> str:
     """What the JVM compares: names, sizes and times."""
-    seen = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in files:
-        known = file.stat()
-        seen.update(f"{file}\0{known.st_size}\0{known.st_mtime_ns}\0".encode())
-    return seen.hexdigest()[:16]
+        status = file.stat()
+        digest.update(f"{file}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    return digest.hexdigest()[:16]

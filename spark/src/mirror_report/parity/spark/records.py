@@ -67,13 +67,13 @@ def limited(context: RunContext, session: SparkSession) -> Iterator[None]:
         spark.setLocalProperty("spark.jobGroup.id", None)
 
 
-def fetch(session: SparkSession, settings: Settings, wanted: Iterable[Range]) -> DataFrame:
+def fetch(session: SparkSession, settings: Settings, parts: Iterable[Range]) -> DataFrame:
     """All records of some ranges, whatever the flow and side.
 
     :returns: :data:`frames.digest.RECORD_COLUMNS`.
     """
     frames = []
-    for group in ranges.join(wanted):
+    for group in ranges.join(parts):
         first = group[0]
         via = fed_by(first.flow, first.origin)[0]
         flow = settings.flow(via)
@@ -100,15 +100,15 @@ class Reader:
         settings: Settings,
         session: SparkSession,
         progress: Callable[[str], None],
-        known: Collection[Unreadable] = (),
+        unread_records: Collection[Unreadable] = (),
         topic_id: Callable[[Range], str] = lambda _: "",
     ) -> None:
         self.settings = settings
         self.session = session
         self._progress = progress
         self._topic_id = topic_id
-        self._known = list(known)
-        self._full = unreadable.too_many(known)
+        self._known = list(unread_records)
+        self._full = unreadable.too_many(unread_records)
         self._asked: list[Range] = []
         self._keys: dict[Unreadable, bytes | None] = {}
 
@@ -117,21 +117,21 @@ class Reader:
         """What could not be read up to now."""
         return unreadable.Unread(tuple(self._known), dict(self._full))
 
-    def fetch(self, wanted: Iterable[Range]) -> DataFrame:
+    def fetch(self, parts: Iterable[Range]) -> DataFrame:
         """:func:`fetch` of what can be read, without topics of which nothing can be said."""
-        chosen = [part for part in wanted if part.topic_key not in self._full]
+        chosen = [part for part in parts if part.topic_key not in self._full]
         self._asked += chosen
         return fetch(self.session, self.settings, unreadable.spared(chosen, self._known))
 
     def bucketed(
-        self, wanted: Iterable[Range], widths: Widths, spans: Collection[Mapping[str, Any]] = ()
+        self, parts: Iterable[Range], widths: Widths, spans: Collection[Mapping[str, Any]] = ()
     ) -> DataFrame:
         """:meth:`fetch`, each record with its bucket (:func:`frames.align.place`).
 
         :param spans: rows of :data:`frames.align.SPANS_SCHEMA`.
         """
         cuts = sql.table(self.session, align.SPANS_SCHEMA, list(spans)) if spans else None
-        return align.place(self.fetch(wanted), widths, cuts)
+        return align.place(self.fetch(parts), widths, cuts)
 
     def readable(
         self, topics: Iterable[T], key: Callable[[Any], TopicKey] = itemgetter("flow", "topic")
@@ -163,12 +163,12 @@ class Reader:
             )
             self._full |= unreadable.too_many(self._known)
 
-    def keys(self, some: Collection[Unreadable]) -> dict[Unreadable, bytes | None]:
+    def keys(self, unread_records: Collection[Unreadable]) -> dict[Unreadable, bytes | None]:
         """Keys of unreadable records; one that is not there any more is forgotten.
 
         Nothing can be said of a topic if such a key cannot be read by other means either.
         """
-        for record in [record for record in some if record not in self._keys]:
+        for record in [record for record in unread_records if record not in self._keys]:
             try:
                 records = self._fetched(record, record.offset)
             except ReportError as error:
@@ -178,7 +178,7 @@ class Reader:
                     self._keys[record] = records[0].key
                 elif records:
                     self._known.remove(record)
-        return {record: self._keys[record] for record in some if record in self._keys}
+        return {record: self._keys[record] for record in unread_records if record in self._keys}
 
     def _met(self, text: str) -> list[Unreadable]:
         """What an error of Spark is about, and what follows it that cannot be read either."""
@@ -193,15 +193,15 @@ class Reader:
         }
         # Several clusters may have a topic of one name, and Spark does not say which it has read.
         chosen = [log for log in logs.values() if len(logs) == 1 or self._fails(log, offset)]
-        found = {}
+        places = {}
         for log in chosen:
             met = {offset: timestamp} | self._following(log, offset)
             for at in sorted(met)[: unreadable.MOST + 1]:
-                found[log.flow, log.side, log.origin, at] = Unreadable(
+                places[log.flow, log.side, log.origin, at] = Unreadable(
                     log.flow, log.side, log.topic, log.origin, partition, at, met[at],
                     self._topic_id(log),
                 )  # fmt: skip
-        return [record for record in found.values() if record not in self._known]
+        return [record for record in places.values() if record not in self._known]
 
     def _fails(self, log: Range, offset: int) -> bool:
         """Whether the record at an offset of a range is one that Spark cannot read."""
@@ -234,7 +234,7 @@ class Reader:
         place, credentials = (name, log.partition), self.settings.credentials
         isolation = flow.isolation(log.side)
         read = guarded.each(
-            lambda some: fetched_at(cluster, credentials, place, some[place], isolation),
+            lambda offsets: fetched_at(cluster, credentials, place, offsets[place], isolation),
             {place: offset},
             FETCHED_SECONDS,
         )

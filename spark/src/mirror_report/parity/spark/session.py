@@ -69,14 +69,14 @@ def jars(settings: Spark) -> list[Path]:
 
     :raises ParityError: the directory holds no connector.
     """
-    found = class_archive.jars(settings)
-    connector = any(jar.name.startswith("spark-sql-kafka") for jar in found)
+    paths = class_archive.jars(settings)
+    connector = any(jar.name.startswith("spark-sql-kafka") for jar in paths)
     if settings.jars_directory is not None and not connector:
         raise ParityError(
             f"spark.jars_directory: no spark-sql-kafka jar in {settings.jars_directory}",
             "Deploy the report again: its role installs the jars",
         )
-    return found
+    return paths
 
 
 def configuration(
@@ -139,9 +139,9 @@ def heap_mib(size: str) -> int:
 
     :param size: as Java takes it: ``512m``, ``2g``.
     """
-    if (found := re.match(r"(\d+)([kmgt]?)", size.lower())) is None:
+    if (match := re.match(r"(\d+)([kmgt]?)", size.lower())) is None:
         raise ParityError(f"spark.heap: {size!r} is not a size such as 512m or 2g")
-    return int(int(found[1]) * {"k": 1 / 1024, "g": 1024, "t": 1024**2}.get(found[2], 1))
+    return int(int(match[1]) * {"k": 1 / 1024, "g": 1024, "t": 1024**2}.get(match[2], 1))
 
 
 def reading_heap(settings: Spark) -> int:
@@ -166,14 +166,14 @@ def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Pa
     for directory in (Path(path) for path in named if path):
         file = directory / spark_security.DEFAULTS_FILE
         try:
-            found = spark_security.secrets_in(file.read_text(encoding="utf-8"))
+            secrets = spark_security.secrets_in(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             continue
         except OSError as error:
             raise ParityError(
                 f"{file} cannot be read: {error.strerror}", "Give it to the user of the report"
             ) from error
-        if not found or (takes_secret and spark_security.SECRET not in found):
+        if not secrets or (takes_secret and spark_security.SECRET not in secrets):
             continue
         if not (_is_private(file, 0o077) and _is_private(directory, 0o022)):
             raise ParityError(
@@ -193,10 +193,10 @@ def private_configuration(settings: Spark, environment: Mapping[str, str]) -> Pa
 
 def _is_private(path: Path, forbidden: int) -> bool:
     """Whether only this user and root have what others are forbidden."""
-    found = path.stat()
+    status = path.stat()
     # The group's bits are those of root's group, or the bounds of a list that systemd wrote.
-    mode = found.st_mode if found.st_gid else found.st_mode & ~0o070
-    return found.st_uid in (0, os.geteuid()) and not mode & forbidden
+    mode = status.st_mode if status.st_gid else status.st_mode & ~0o070
+    return status.st_uid in (0, os.geteuid()) and not mode & forbidden
 
 
 def _java_options(

@@ -180,7 +180,7 @@ def connection(
             "directory spark.credentials_directory names",
             "Set mirror_report_executor_credentials and deploy the report again",
         )
-    expected = sum(wanted.bytes for wanted in ranges)
+    expected = sum(part.bytes for part in ranges)
     distance = round_trip(cluster) if expected >= SMALL_BYTES else None
     return options(cluster, credentials, fetch_sizes(settings, expected, distance))
 
@@ -192,9 +192,9 @@ def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, s
     :param connect: :func:`options`.
     :returns: :data:`frames.digest.RECORD_COLUMNS`.
     """
-    wanted = list(ranges)
-    first = wanted[0]
-    origins = grouped(wanted, lambda part: part.origin)
+    parts = list(ranges)
+    first = parts[0]
+    origins = grouped(parts, lambda part: part.origin)
     start, end = (
         {
             origin: {str(part.partition): getattr(part, bound) for part in parts}
@@ -214,7 +214,7 @@ def read(session: SparkSession, ranges: Iterable[Range], connect: Mapping[str, s
         .option("kafkaConsumer.pollTimeoutMs", "30000")
         .load()
     )
-    names = {part.origin: part.topic for part in wanted}
+    names = {part.origin: part.topic for part in parts}
     topic = F.col("topic")
     if any(origin != name for origin, name in names.items()):
         topic = F.create_map(*(F.lit(text) for pair in names.items() for text in pair))[topic]

@@ -88,13 +88,13 @@ class Bundle:
 
 
 def with_unreadable(
-    bundle: Bundle, known: Iterable[Unreadable], unknown: Mapping[TopicKey, str]
+    bundle: Bundle, records: Iterable[Unreadable], unknown: Mapping[TopicKey, str]
 ) -> Bundle:
     """A bundle that says which records are not in its digests.
 
     :param unknown: (flow, topic on the target) -> why nothing is known of it.
     """
-    of_origins = grouped(known, attrgetter("origin"))
+    of_origins = grouped(records, attrgetter("origin"))
     place = attrgetter("partition", "offset", "timestamp_ms")
     return replace(
         bundle,
@@ -112,10 +112,10 @@ def with_unreadable(
 def beyond(bundle: Bundle, topic: str) -> list[Unreadable]:
     """Records of a topic of the target that its digests do not hold."""
     return [
-        Unreadable(bundle.flow, bundle.side, topic, origin, *place, there.topic_id)
-        for origin, there in bundle.topics.items()
-        if there.topic == topic
-        for place in there.unreadable
+        Unreadable(bundle.flow, bundle.side, topic, origin, *place, described.topic_id)
+        for origin, described in bundle.topics.items()
+        if described.topic == topic
+        for place in described.unreadable
     ]
 
 
@@ -177,8 +177,10 @@ def _bundle(plain: dict[str, Any]) -> Bundle:
         )
         for name, entry in plain["topics"].items()
     }
-    known = plain["positions"]
-    positions = None if known is None else {name: offsets(parts) for name, parts in known.items()}
+    committed = plain["positions"]
+    positions = (
+        None if committed is None else {name: offsets(parts) for name, parts in committed.items()}
+    )
     return Bundle(**{**plain, "topics": topics, "positions": positions})
 
 

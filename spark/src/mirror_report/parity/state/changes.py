@@ -62,9 +62,9 @@ def with_timestamps(manifest: Manifest, topics: Iterable[TopicKey]) -> Manifest:
     """Take back that no record of some topics carried one, until the next are compared."""
     summaries = manifest.summaries
     for flow, topic in topics:
-        known = summaries[flow][topic]
-        now = {**known.now, "newest_due_ms": None}
-        summaries = with_topic(summaries, flow, topic, replace(known, now=now))
+        summary = summaries[flow][topic]
+        now = {**summary.now, "newest_due_ms": None}
+        summaries = with_topic(summaries, flow, topic, replace(summary, now=now))
     return replace(manifest, summaries=summaries)
 
 
@@ -124,9 +124,9 @@ def put_together(
     :param digests: name of all digest rows, with these buckets; ``results``: likewise.
     """
     for (flow, topic), how in topics.items():
-        known = manifest.open_buckets.get(flow, {}).get(topic)
+        open_topic = manifest.open_buckets.get(flow, {}).get(topic)
         # Open buckets are known by their names, and these are others now.
-        if known is not None and (known["buckets"] or not known["whole"]):
+        if open_topic is not None and (open_topic["buckets"] or not open_topic["whole"]):
             manifest = forget_values(manifest, ("open_buckets",), flow, topic)
         manifest = replace(manifest, spread=with_topic(manifest.spread, flow, topic, how))
     return replace(manifest, digests=(digests,), results=results)
@@ -136,9 +136,9 @@ def forget_values(manifest: Manifest, names: Iterable[str], flow: str, topic: st
     """Drop the values of one topic of the target in some fields that are by flow and topic."""
     changes: dict[str, Any] = {}
     for name in names:
-        known = getattr(manifest, name)
-        if topic in known.get(flow, {}):
-            changes[name] = {**known, flow: {k: v for k, v in known[flow].items() if k != topic}}
+        values = getattr(manifest, name)
+        if topic in values.get(flow, {}):
+            changes[name] = {**values, flow: {k: v for k, v in values[flow].items() if k != topic}}
     return replace(manifest, **changes)
 
 

@@ -44,13 +44,13 @@ def leave_refused(store: Store, bucket_ms: int) -> None:
 
 def last_report(store: Store, flow: str) -> Mapping[str, Any]:
     """The last report that tells of a flow; empty: there is none, or it cannot be read."""
-    found: list[dict[str, Any]] = [{}]
+    documents: list[dict[str, Any]] = [{}]
     for name in (latest("json", None), latest("json", flow)):
         with contextlib.suppress(OSError, ValueError):
             document = json.loads(store.report(name))
             if isinstance(document, dict) and isinstance(document.get("generated_at"), str):
-                found.append(document)
-    return max(found, key=lambda document: str(document.get("generated_at", "")))
+                documents.append(document)
+    return max(documents, key=lambda document: str(document.get("generated_at", "")))
 
 
 def check(store: Store, manifest: Manifest) -> None:

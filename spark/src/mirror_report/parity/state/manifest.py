@@ -160,9 +160,7 @@ class Manifest:
 
     def dump(self) -> dict[str, Any]:
         """The content of the file: JSON types only."""
-        plain = {
-            KEYS.get(known.name, known.name): getattr(self, known.name) for known in fields(self)
-        }
+        plain = {KEYS.get(kept.name, kept.name): getattr(self, kept.name) for kept in fields(self)}
         records = {KEYS.get(name, name): getattr(self, name) for name in RECORDS}
         return plain | {
             "format": FORMAT,
@@ -175,10 +173,10 @@ class Manifest:
                 flow: {topic: texts(parts) for topic, parts in topics.items()}
                 for flow, topics in self.positions.items()
             },
-            **{name: [asdict(record) for record in some] for name, some in records.items()},
+            **{name: [asdict(record) for record in of_kind] for name, of_kind in records.items()},
             **{
                 name: {
-                    flow: {topic: known.dump() for topic, known in topics.items()}
+                    flow: {topic: kept.dump() for topic, kept in topics.items()}
                     for flow, topics in plain[name].items()
                 }
                 for name in OF_TOPICS
@@ -206,8 +204,8 @@ class Manifest:
 
     def numbers(self, topic: TopicKey) -> Numbers:
         """What was found of a topic at its last comparison; empty if there was none."""
-        known = self.summaries.get(topic[0], {}).get(topic[1])
-        return known.now if known else {}
+        summary = self.summaries.get(topic[0], {}).get(topic[1])
+        return summary.now if summary else {}
 
     def alignment(self, topic: TopicKey) -> Alignment | None:
         """What is known of the cuts of a topic that is aligned."""
@@ -241,7 +239,7 @@ def basis(flow: Flow, baseline: Baseline) -> list[Any]:
 
 def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of :class:`Manifest` out of the content of the file."""
-    plain = {known.name: data[KEYS.get(known.name, known.name)] for known in fields(Manifest)}
+    plain = {kept.name: data[KEYS.get(kept.name, kept.name)] for kept in fields(Manifest)}
     return plain | {
         "sides": {
             (side["flow"], side["side"], side["origin"]): SideState(
@@ -267,7 +265,7 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
         **{name: {key: dict(values) for key, values in plain[name].items()} for name in BY_TOPIC},
         **{
             name: {
-                flow: {topic: kind.load(known) for topic, known in topics.items()}
+                flow: {topic: kind.load(kept) for topic, kept in topics.items()}
                 for flow, topics in plain[name].items()
             }
             for name, kind in OF_TOPICS.items()

@@ -29,8 +29,8 @@ class Summary:
     def load(cls, plain: Mapping[str, Any]) -> Self:
         """What :meth:`dump` made."""
         samples = {
-            name: tuple(Sample(**sample) for sample in some)
-            for name, some in plain["samples"].items()
+            name: tuple(Sample(**sample) for sample in of_class)
+            for name, of_class in plain["samples"].items()
         }
         return cls(plain["run_id"], plain["now"], plain["next"], samples)
 
@@ -38,7 +38,7 @@ class Summary:
         """JSON types only."""
         return {
             **vars(self),
-            "samples": {name: [*map(vars, some)] for name, some in self.samples.items()},
+            "samples": {name: [*map(vars, of_class)] for name, of_class in self.samples.items()},
             # Earlier releases that read this format look for it here.
             "buckets_in_flight": self.now.get("buckets_in_flight", 0),
         }
@@ -59,13 +59,13 @@ class Cut(NamedTuple):
 class Track:
     """The cuts of one partition, and what has to be known to go on.
 
-    :param seen: the newest sync, a cut or not.
+    :param newest: the newest sync, a cut or not.
     :param barrier: up to this source offset the mirror may be repeating itself.
     :param raised: how often the barrier was raised since the last cut.
     """
 
     cuts: tuple[Cut, ...] = ()
-    seen: Cut | None = None
+    newest: Cut | None = None
     barrier: int = -1
     raised: int = 0
 
@@ -83,7 +83,7 @@ class Track:
         """JSON types only."""
         return {
             "cuts": [list(cut) for cut in self.cuts],
-            "seen": list(self.seen) if self.seen else None,
+            "seen": list(self.newest) if self.newest else None,
             "barrier": self.barrier,
             "raised": self.raised,
         }
@@ -112,7 +112,7 @@ class Alignment:
             tuple(plain["ids"]),
             plain["anew"],
             {int(p): Track.load(track) for p, track in plain["tracks"].items()},
-            {int(p): tuple(Cut(*sync) for sync in some) for p, some in plain["pending"].items()},
+            {int(p): tuple(Cut(*sync) for sync in syncs) for p, syncs in plain["pending"].items()},
             plain["untimed"],
         )
 
@@ -122,7 +122,7 @@ class Alignment:
             **vars(self),
             "ids": list(self.ids),
             "tracks": {str(p): track.dump() for p, track in self.tracks.items()},
-            "pending": {str(p): [*map(list, some)] for p, some in self.pending.items()},
+            "pending": {str(p): [*map(list, syncs)] for p, syncs in self.pending.items()},
         }
 
 

@@ -72,10 +72,12 @@ def confirm(
     :param digests: with lanes.
     :param rows: :func:`differing`.
     """
-    there = sorted((row for row in rows if row["flow"] in snapshots), key=lambda row: row["bucket"])
-    extents = align.extents(storage.session, digests, there)
-    found = Differences(manifest, plan.topics, snapshots, extents, plan.unread)
-    return found, found.readable(there)
+    observed = sorted(
+        (row for row in rows if row["flow"] in snapshots), key=lambda row: row["bucket"]
+    )
+    extents = align.extents(storage.session, digests, observed)
+    differences = Differences(manifest, plan.topics, snapshots, extents, plan.unread)
+    return differences, differences.readable(observed)
 
 
 def earlier_results(
@@ -133,22 +135,24 @@ class Classifier:
         budget = self.context.settings.budget
         done: list[Any] = []
         samples: list[dict[str, Any]] = []
-        found: list[DataFrame] = []
+        frames: list[DataFrame] = []
         for number, batch in enumerate(self._batches(rows)):
             allowed = self.spent.allows(budget, self.differences.digested(batch))
             if number and (self.context.time_is_over() or not allowed):
                 break
             try:
-                name, some = self.reader.read(partial(self._classified, batch, f"drilled-{number}"))
+                name, new_samples = self.reader.read(
+                    partial(self._classified, batch, f"drilled-{number}")
+                )
             except OutOfTimeError:
                 break
-            found.append(self.storage.results(name))
-            samples += some
+            frames.append(self.storage.results(name))
+            samples += new_samples
             done += self.reader.readable(batch)
             self.again += self._again(self.reader.readable(batch), name)
         chosen = compare.some_buckets(self.storage.session, done)
         kept = earlier.join(chosen, on=list(BUCKET), how="left_anti")
-        results = self.storage.write(digest.union([kept, *found]).coalesce(1), "results")
+        results = self.storage.write(digest.union([kept, *frames]).coalesce(1), "results")
         return results, samples, _unsettled(rows) - _unsettled(done)
 
     def _batches(self, rows: Rows) -> list[Rows]:
@@ -197,24 +201,24 @@ class Classifier:
 
         :param name: of the results.
         """
-        known = [row for row in rows if any(row[kind] for kind in (*LASTING, BY_LANE))]
-        if not known:
+        lossy = [row for row in rows if any(row[kind] for kind in (*LASTING, BY_LANE))]
+        if not lossy:
             return []
-        chosen = compare.some_buckets(self.storage.session, known)
-        found = self.storage.results(name).join(chosen, on=list(BUCKET), how="left_semi")
-        now = {bucket_key(row.asDict()): row.asDict() for row in found.collect()}
-        return [(row, now[bucket_key(row)]) for row in known if bucket_key(row) in now]
+        chosen = compare.some_buckets(self.storage.session, lossy)
+        joined = self.storage.results(name).join(chosen, on=list(BUCKET), how="left_semi")
+        now = {bucket_key(row.asDict()): row.asDict() for row in joined.collect()}
+        return [(row, now[bucket_key(row)]) for row in lossy if bucket_key(row) in now]
 
     def _left_over(self, rows: Rows) -> tuple[DataFrame, DataFrame]:
         """Candidates of :mod:`frames.classify`, and what is left over of their records."""
         session, newer = self.storage.session, self.differences.newer(rows)
-        wanted = ranges.joined([*self.differences.digested(rows), *newer.ranges])
+        parts = ranges.joined([*self.differences.digested(rows), *newer.ranges])
         sought = self.differences.sought(rows)
-        self.spent = self.spent.plus([*wanted, *sought])
-        count = ranges.total_records([*wanted, *sought])
+        self.spent = self.spent.plus([*parts, *sought])
+        count = ranges.total_records([*parts, *sought])
         self.context.progress(f"classifying {count} records one by one")
         extents = [extent for row in rows for extent in self.differences.extents[bucket_key(row)]]
-        records = align.bounded(session, self._records(wanted), extents, newer.following)
+        records = align.bounded(session, self._records(parts), extents, newer.following)
         if sought:
             records = records.unionByName(self._records(sought))
         hidden = self.differences.hidden(rows, newer.starts, self.reader.unread.records)
@@ -222,25 +226,25 @@ class Classifier:
             session, classify.CANDIDATES_SCHEMA,
             [{**classify.candidate(row), **more} for row, more in zip(rows, hidden, strict=True)],
         )  # fmt: skip
-        known = positions.position_rows(
+        committed = positions.position_rows(
             self.differences.manifest, self.differences.snapshots, self.context.settings.flows,
             self.differences.unread,
         )  # fmt: skip
-        known_positions = sql.table(session, compare.POSITIONS_SCHEMA, known)
+        known_positions = sql.table(session, compare.POSITIONS_SCHEMA, committed)
         return candidates, leftovers(records, candidates, known_positions, self._looks(rows))
 
     def _looks(self, rows: Rows) -> DataFrame:
         """Looks at the topics of some buckets."""
         touched = {(row["flow"], row["topic"]) for row in rows}
         manifest = self.differences.manifest
-        found = copies.rows(
-            {key: copies.known(manifest, key) for key in touched},
+        looks = copies.rows(
+            {key: copies.of_topic(manifest, key) for key in touched},
             (topic for topic in self.differences.topics if topic.key in touched),
         )
-        return sql.table(self.storage.session, reach.LOOKS_SCHEMA, found)
+        return sql.table(self.storage.session, reach.LOOKS_SCHEMA, looks)
 
-    def _records(self, wanted: Sequence[Range]) -> DataFrame:
+    def _records(self, parts: Sequence[Range]) -> DataFrame:
         manifest = self.differences.manifest
-        spans = buckets.spans(manifest, self.differences.topics, wanted)
-        records = self.reader.bucketed(wanted, manifest.bucket_widths, spans)
+        spans = buckets.spans(manifest, self.differences.topics, parts)
+        records = self.reader.bucketed(parts, manifest.bucket_widths, spans)
         return compare.with_lanes(records, self.context.by_partition)

@@ -36,8 +36,10 @@ def compare_digests(
     if spans := buckets.spans(manifest, plan.topics):
         rows = align.realign(rows, sql.table(storage.session, align.SPANS_SCHEMA, spans))
     digests = compare.with_lanes(rows, context.by_partition)
-    known = positions.position_rows(manifest, plan.snapshots, context.settings.flows, plan.unread)
-    committed = sql.table(storage.session, compare.POSITIONS_SCHEMA, known)
+    position_rows = positions.position_rows(
+        manifest, plan.snapshots, context.settings.flows, plan.unread
+    )
+    committed = sql.table(storage.session, compare.POSITIONS_SCHEMA, position_rows)
     return Compared(digests, compare.by_bucket(digests, committed).persist())
 
 

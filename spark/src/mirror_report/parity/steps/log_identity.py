@@ -18,8 +18,8 @@ def looked_at(
     epochs: dict[Place, Epochs] = {}
     contents: dict[Place, Contents] = {}
     with contextlib.suppress(ReportError):
-        if wanted := lost_tails.epochs_wanted(now, last):
-            epochs = take.epochs(now.alias, wanted)
+        if logs := lost_tails.epochs_wanted(now, last):
+            epochs = take.epochs(now.alias, logs)
     for offsets in lost_tails.contents_wanted(now, last, epochs):
         with contextlib.suppress(ReportError):
             for place, content in (take.contents(now.alias, offsets) if offsets else {}).items():

@@ -46,7 +46,7 @@ class ObservedFlows:
 def observe(context: RunContext, manifest: Manifest) -> ObservedFlows:
     """Observe every flow: source, positions, target, and what tells logs from what they were."""
     snapshots: dict[str, FlowSnapshot] = {}
-    found: list[Finding] = []
+    reported: list[Finding] = []
     deferred: set[str] = set()
     bound = context.settings.budget.max_lag_records
     for flow in context.flows:
@@ -60,13 +60,13 @@ def observe(context: RunContext, manifest: Manifest) -> ObservedFlows:
                 else "See the finding about the cluster"
             )  # fmt: skip
             what = f"content of flow {flow.name} was not compared: {error}"
-            found.append(findings.unavailable(flow.name, what, action))
+            reported.append(findings.unavailable(flow.name, what, action))
             continue
         lag = topics.behind(flow, context.baseline(flow.name), snapshot.positions, snapshot.source)
         if bound is not None and lag > bound:
             deferred.add(flow.name)
-            found.append(findings.deferred(flow, lag, bound))
-    return ObservedFlows(snapshots, found, frozenset(deferred))
+            reported.append(findings.deferred(flow, lag, bound))
+    return ObservedFlows(snapshots, reported, frozenset(deferred))
 
 
 def _snapshot(context: RunContext, flow: Flow) -> FlowSnapshot:
@@ -114,20 +114,20 @@ def observe_again(context: RunContext, plan: RunPlan, flows: Collection[str]) ->
                 snapshots[name] = FlowSnapshot(before.flow, positions, source, target)
             except ReportError as error:
                 failed[name] = error
-    found = []
+    reported = []
     for name, feeding in together.items():
         for other in sorted(feeding & failed.keys()):
             snapshots.pop(name, None)
             what = f"differences of flow {name} were not confirmed: {failed[other]}"
-            found.append(findings.unavailable(name, what, "mirror-report run again"))
-    return ObservedFlows(snapshots, found)
+            reported.append(findings.unavailable(name, what, "mirror-report run again"))
+    return ObservedFlows(snapshots, reported)
 
 
 def topics_with_timestamps(
     context: RunContext, manifest: Manifest, snapshots: FlowSnapshots
 ) -> list[TopicKey]:
     """Topics that were known without timestamps and have some by now."""
-    found: list[TopicKey] = []
+    timed_topics: list[TopicKey] = []
     for name, snapshot in snapshots.items():
         flow = snapshot.flow
         untimed = [
@@ -137,22 +137,22 @@ def topics_with_timestamps(
         # Without an answer they stay what they were.
         with contextlib.suppress(ReportError):
             timed = context.take.timed(flow, untimed) if untimed else ()
-            found += [(name, flow.target_topic(origin)) for origin in timed]
-    return found
+            timed_topics += [(name, flow.target_topic(origin)) for origin in timed]
+    return timed_topics
 
 
 def read_syncs(
     context: RunContext, manifest: Manifest, snapshots: FlowSnapshots
 ) -> Mapping[str, SyncsRead]:
     """What it takes to align topics, of the flows that have some, and a second source snapshot."""
-    found = {}
+    syncs_read = {}
     for name, snapshot in snapshots.items():
         if offset_syncs.to_align(manifest, snapshot):
             try:
                 syncs, read = context.take.syncs(snapshot.flow, manifest.syncs.get(name, {}))
                 drained = offset_syncs.seems_drained(manifest, snapshot)
                 source = context.take.source(snapshot.flow) if drained else None
-                found[name] = SyncsRead(syncs, read, source)
+                syncs_read[name] = SyncsRead(syncs, read, source)
             except ReportError as error:
-                found[name] = SyncsRead(problem=str(error))
-    return found
+                syncs_read[name] = SyncsRead(problem=str(error))
+    return syncs_read

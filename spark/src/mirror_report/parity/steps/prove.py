@@ -67,10 +67,10 @@ def prove(
     :returns: topic -> what was found.
     """
     reader = Reader(settings, session, progress)
-    found = reader.read(partial(_prove, reader, topics, sha256))
+    by_topic = reader.read(partial(_prove, reader, topics, sha256))
     for topic in topics:
-        _add_unread(found[topic.topic], topic, reader.unread, settings)
-    return found
+        _add_unread(by_topic[topic.topic], topic, reader.unread, settings)
+    return by_topic
 
 
 def _add_unread(proved: Proved, topic: TopicAtRest, unread: Unread, settings: Settings) -> None:
@@ -78,9 +78,9 @@ def _add_unread(proved: Proved, topic: TopicAtRest, unread: Unread, settings: Se
     proved.beyond = unreadable.of_topic(unread.records, topic.key)
     if not proved.beyond:
         return
-    there = unreadable.by_side(proved.beyond)
-    proved.source_records += there["source"]
-    proved.target_records += there["target"]
+    by_side = unreadable.by_side(proved.beyond)
+    proved.source_records += by_side["source"]
+    proved.target_records += by_side["target"]
     proved.samples["unverifiable"] = [
         asdict(sample) for sample in unreadable.samples(proved.beyond)[:SAMPLES]
     ]
@@ -88,20 +88,20 @@ def _add_unread(proved: Proved, topic: TopicAtRest, unread: Unread, settings: Se
     lanes = proved.counts.setdefault("unverifiable", {})
     for name, count in unreadable.by_lane(proved.beyond, keeps_partitions=keeps).items():
         lane = compare.WHOLE_TOPIC if name == WHOLE else int(name)
-        known = lanes.get(lane, 0)
+        counted = lanes.get(lane, 0)
         # Where timestamps are not kept, copies of these are among what is known.
-        lanes[lane] = known + count if topic.keeps_time else max(known, count)
+        lanes[lane] = counted + count if topic.keeps_time else max(counted, count)
 
 
 def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[str, Proved]:
     session, flows = reader.session, reader.settings.flows
     by_partition = [flow.name for flow in flows if flow.engine.keeps_partitions]
-    wanted = [each for topic in topics for each in topic.ranges]
+    parts = [each for topic in topics for each in topic.ranges]
     untimed = [topic.topic for topic in topics if not topic.keeps_time]
-    positions = _positions(session, wanted)
+    positions = _positions(session, parts)
 
     def records() -> DataFrame:
-        placed = align.place_by_hash(reader.fetch(wanted), untimed, BUCKETS)
+        placed = align.place_by_hash(reader.fetch(parts), untimed, BUCKETS)
         return compare.with_lanes(placed, by_partition)
 
     digests = compare.with_lanes(digest.digest(records()), by_partition)
@@ -109,9 +109,9 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[
     totals = buckets.groupBy("topic", "lane").agg(
         *(F.sum(name).alias(name) for name in ("n_source", "n_target", "replaced"))
     )
-    found = {topic.topic: Proved() for topic in topics}
+    by_topic = {topic.topic: Proved() for topic in topics}
     for row in totals.collect():
-        proved = found[row["topic"]]
+        proved = by_topic[row["topic"]]
         proved.source_records += row["n_source"]
         proved.target_records += row["n_target"]
         proved.replaced_records += row["replaced"]
@@ -130,25 +130,25 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[
         # What was proved at rest was looked at once.
         looks = sql.table(session, reach.LOOKS_SCHEMA, [])
         left = leftovers(whole, chosen, positions, looks, hashes).persist()
-        _count(found, classify.outcome(left, chosen, "proof"), classify.samples(left))
+        _count(by_topic, classify.outcome(left, chosen, "proof"), classify.samples(left))
         left.unpersist()
     buckets.unpersist()
-    return found
+    return by_topic
 
 
-def _positions(session: SparkSession, wanted: Iterable[Range]) -> DataFrame:
+def _positions(session: SparkSession, parts: Iterable[Range]) -> DataFrame:
     """At rest everything is below the committed position."""
     ends = [
         {"flow": read.flow, "side": read.side, "origin": read.origin, "partition": read.partition,
          "position": read.end}
-        for read in wanted
+        for read in parts
         if read.side == "source"
     ]  # fmt: skip
     return sql.table(session, compare.POSITIONS_SCHEMA, ends)
 
 
 def _candidates(
-    differing: DataFrame, topics: Sequence[TopicAtRest], known: Sequence[Unreadable]
+    differing: DataFrame, topics: Sequence[TopicAtRest], unread_records: Sequence[Unreadable]
 ) -> list[dict[str, Any]]:
     """One bucket per lane that differs: rows of :data:`frames.classify.CANDIDATES_SCHEMA`."""
     lanes = differing.groupBy("flow", "topic", "lane").agg(
@@ -156,7 +156,7 @@ def _candidates(
         F.sum("n_target").alias("n_target"),
         F.bool_or("disordered").alias("disordered"),
     )
-    gaps = {topic.topic: _with_gaps(topic, known) for topic in topics}
+    gaps = {topic.topic: _with_gaps(topic, unread_records) for topic in topics}
     return [
         {
             **row.asDict(), "bucket": _ALL, "pair": "",
@@ -169,13 +169,13 @@ def _candidates(
     ]  # fmt: skip
 
 
-def _with_gaps(topic: TopicAtRest, known: Iterable[Unreadable]) -> TopicAtRest:
+def _with_gaps(topic: TopicAtRest, unread_records: Iterable[Unreadable]) -> TopicAtRest:
     """A topic whose unreadable records count as expired if the other side's can be read.
 
     So it is where the target replaces timestamps.
     """
-    there = unreadable.by_side(unreadable.of_topic(known, topic.key))
-    more = there["source"] - there["target"]
+    by_side = unreadable.by_side(unreadable.of_topic(unread_records, topic.key))
+    more = by_side["source"] - by_side["target"]
     return replace(
         topic,
         source_gap=topic.source_gap or (more > 0 and not topic.keeps_time),
@@ -183,13 +183,13 @@ def _with_gaps(topic: TopicAtRest, known: Iterable[Unreadable]) -> TopicAtRest:
     )
 
 
-def _count(found: Mapping[str, Proved], outcome: DataFrame, samples: DataFrame) -> None:
+def _count(by_topic: Mapping[str, Proved], outcome: DataFrame, samples: DataFrame) -> None:
     sums = outcome.groupBy("topic", "lane").agg(*(F.sum(name).alias(name) for name in CLASSES))
     for row in sums.collect():
         for name in CLASSES:
             if row[name]:
-                found[row["topic"]].counts.setdefault(name, {})[row["lane"]] = row[name]
+                by_topic[row["topic"]].counts.setdefault(name, {})[row["lane"]] = row[name]
     for row in samples.collect():
         plain = {name: value for name, value in row.asDict().items() if name != "flow"}
-        of_topic = found[plain.pop("topic")].samples
+        of_topic = by_topic[plain.pop("topic")].samples
         of_topic.setdefault(plain.pop("class"), []).append(plain)

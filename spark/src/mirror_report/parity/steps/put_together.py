@@ -28,12 +28,12 @@ def put_together(
     for flow, topic in topics:
         context.progress(f"{flow}/{topic} has too many minutes: they are put together")
     rows = storage.digests(manifest).filter(~left_out)
-    found = storage.results(manifest.results).filter(~left_out)
+    results = storage.results(manifest.results).filter(~left_out)
     lanes = compare.with_lanes(rows, context.by_partition)
     return changes.put_together(
         manifest, topics,
         storage.write(hours.digests(rows, by_hour).coalesce(1), f"digest-{name}"),
-        storage.write(hours.results(found, lanes, by_hour).coalesce(1), f"results-{name}"),
+        storage.write(hours.results(results, lanes, by_hour).coalesce(1), f"results-{name}"),
     )  # fmt: skip
 
 
@@ -53,10 +53,10 @@ def _spread(
             F.count_distinct("side", "origin", "partition", "bucket").alias("rows"),
         )
     )
-    found: dict[TopicKey, str] = {}
+    spread_topics: dict[TopicKey, str] = {}
     for row in counted.collect():
         key = (row["flow"], row["topic"])
         how = spread.how(manifest.bucket_widths, key, row["buckets"], row["hours"], row["rows"])
         if how is not None:
-            found[key] = how
-    return found
+            spread_topics[key] = how
+    return spread_topics

@@ -90,13 +90,13 @@ def keep(context: RunContext, storage: RowStorage, manifest: Manifest, plan: Run
 
 
 def read(
-    context: RunContext, storage: RowStorage, plan: RunPlan, known: Callable[[], Manifest]
+    context: RunContext, storage: RowStorage, plan: RunPlan, manifest_now: Callable[[], Manifest]
 ) -> Iterator[Piece]:
     """Digest what is new, piece by piece.
 
-    :param known: what is by now: what a piece holds may give a topic other buckets, or none.
+    :param manifest_now: what is by now: what a piece holds may give a topic other buckets, or none.
     """
-    manifest = known()
+    manifest = manifest_now()
     reader = Reader(
         context.settings, storage.session, context.progress, manifest.unreadable, plan.topic_id
     )
@@ -106,7 +106,7 @@ def read(
 
     def write(piece: Sequence[Range], name: str) -> str:
         spans = buckets.spans(manifest, plan.topics, piece)
-        records = reader.bucketed(piece, known().bucket_widths, spans)
+        records = reader.bucketed(piece, manifest_now().bucket_widths, spans)
         return storage.write(digest.digest(records).coalesce(1), name)
 
     def in_time(piece: Sequence[Range], name: str) -> str:
@@ -114,11 +114,11 @@ def read(
             return write(piece, name)
 
     for number, planned in enumerate(pieces):
-        left_out = spread.not_compared(known(), context.settings.flows)
+        left_out = spread.not_compared(manifest_now(), context.settings.flows)
         piece = _without(planned, {*unknown, *reader.unread.topics, *left_out})
         if not piece:
             continue
-        later = [wanted for rest in pieces[number:] for wanted in rest]
+        later = [part for rest in pieces[number:] for part in rest]
         name, known_as = f"digest-{number}", ""
         if number and context.time_is_over(READING_SHARE):
             yield _left(context, reader, later)
@@ -148,7 +148,7 @@ def _left(context: RunContext, reader: Reader, later: Sequence[Range]) -> Piece:
 
 
 def _vanished(
-    context: RunContext, manifest: Manifest, plan: RunPlan, wanted: Iterable[Range]
+    context: RunContext, manifest: Manifest, plan: RunPlan, parts: Iterable[Range]
 ) -> dict[TopicKey, str]:
     """Topics that changed while they were read, and what is said of them; others go on."""
     now = {
@@ -158,15 +158,15 @@ def _vanished(
         )
         for name, before in plan.snapshots.items()
     }  # fmt: skip
-    found = {}
-    for part in wanted:
+    vanished = {}
+    for part in parts:
         topic = snapshots.find(now, *part.key)
         another = topic and another_topic(manifest.sides[part.key].topic_id, topic.topic_id)
         log = topic.partitions.get(part.partition) if topic and not another else None
         if log is None or log.log_start > part.start or log.end < part.end:
-            found[part.topic_key] = "it changed or vanished while it was read"
-    return found
+            vanished[part.topic_key] = "it changed or vanished while it was read"
+    return vanished
 
 
-def _without(wanted: Iterable[Range], topics: Collection[TopicKey]) -> list[Range]:
-    return [part for part in wanted if part.topic_key not in topics]
+def _without(parts: Iterable[Range], topics: Collection[TopicKey]) -> list[Range]:
+    return [part for part in parts if part.topic_key not in topics]

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from mirror_report.parity import grouped
+from mirror_report.parity import PARTITION, grouped, partition_key
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import compare, latest_by_key, new_records, sql
 from mirror_report.parity.plan import (
@@ -22,7 +22,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.spark.records import Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import SIDES, Manifest, TopicKey, Widths
+from mirror_report.parity.state import BEHIND_ALL, SIDES, Manifest, TopicKey, Widths
 
 # Keys that are wrong of which a later look sees whether they were mended, of all topics of a run.
 WRONG_KEPT = 2_000
@@ -141,7 +141,7 @@ class Scanner:
     def _judged(self, topics: Sequence[CompactedTopic]) -> DataFrame:
         beyond = self._unreadable(topics)
         topics = self._readable(topics)
-        records = self.reader.bucketed(self._wanted(topics), Widths(self.context.bucket_ms))
+        records = self.reader.bucketed(self._ranges(topics), Widths(self.context.bucket_ms))
         untimed = [topic.topic for topic in topics if not topic.keeps_time]
         timed = compare.with_lanes(
             records.withColumn(
@@ -178,7 +178,7 @@ class Scanner:
             self._table(latest_by_key.LOST_SCHEMA, lost),
         )
 
-    def _wanted(self, topics: Iterable[CompactedTopic]) -> list[Range]:
+    def _ranges(self, topics: Iterable[CompactedTopic]) -> list[Range]:
         """What is to be read of some topics."""
         return [
             part
@@ -191,23 +191,23 @@ class Scanner:
 
     def _unreadable(self, topics: Sequence[CompactedTopic]) -> DataFrame | None:
         """Keys (:data:`frames.latest_by_key.KEY`) of records that cannot be read."""
-        floors = {
-            (row["flow"], row["side"], row["origin"], row["partition"]): row["floor"]
-            for topic in topics
-            for row in topic.places()
+        floors = {partition_key(row): row["floor"] for topic in topics for row in topic.places()}
+        starts = {
+            (*part.key, part.partition): max(part.start, floors[*part.key, part.partition])
+            for part in self._ranges(topics)
         }
-        starts = {(*part.key, part.partition): part.start for part in self._wanted(topics)}
-        some = []
-        for record in self.reader.unread.records:
-            place = (record.flow, record.side, record.origin, record.partition)
-            if place in starts and record.offset >= max(starts[place], floors[place]):
-                some.append(record)
+        log = attrgetter(*PARTITION)
+        records = [
+            record
+            for record in self.reader.unread.records
+            if record.offset >= starts.get(log(record), BEHIND_ALL)
+        ]
         rows = [
             {
                 "flow": record.flow, "topic": record.topic, "partition": record.partition,
                 "text": None if key is None else key.hex(),
             }
-            for record, key in self.reader.keys(some).items()
+            for record, key in self.reader.keys(records).items()
         ]  # fmt: skip
         if not rows:
             return None
@@ -262,7 +262,7 @@ def _seen(
     for topic in topics:
         snapshot, origins = snapshots.get(topic.flow.name), [each.name for each in topic.sources]
         if snapshot and (
-            now := CompactedTopic.seen(snapshot, topic.topic, origins, topic.recorded)
+            now := CompactedTopic.of_snapshot(snapshot, topic.topic, origins, topic.recorded)
         ):
             # When it was observed first: nothing since then is vouched for.
             yield (

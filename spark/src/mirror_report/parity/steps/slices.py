@@ -89,29 +89,29 @@ class Counter:
         chosen = self._affordable(self._slices(late, digests))
         if not any(each.buckets for each in chosen):
             return None
-        wanted = [part for each in chosen for part in each.ranges]
-        total = ranges.total_records(wanted)
+        parts = [part for each in chosen for part in each.ranges]
+        total = ranges.total_records(parts)
         self.context.progress(f"counting {total} records of minutes that stay open")
-        known = self._known(
-            _named(some.topic.key, bucket)
-            for some in chosen
-            for bucket in some.buckets
+        counted = self._known(
+            _named(each.topic.key, bucket)
+            for each in chosen
+            for bucket in each.buckets
             if bucket.sliced or bucket.begun
         )
-        return self._in_parts(known, chosen, math.ceil(ranges.total_bytes(wanted) / CHUNK_BYTES))
+        return self._in_parts(counted, chosen, math.ceil(ranges.total_bytes(parts) / CHUNK_BYTES))
 
-    def _in_parts(self, known: DataFrame, chosen: Sequence[Slices], parts: int) -> Counted | None:
+    def _in_parts(self, earlier: DataFrame, chosen: Sequence[Slices], parts: int) -> Counted | None:
         """What is known with what slices add, part by part for as long as there is time."""
         counted: Counted | None = None
         rest, done = list(chosen), list[Slices]()
         for left in range(max(1, parts), 0, -1):
-            pieces = [open_slices.part(some, 1 / left) for some in rest]
-            more = self._counted(known, [now for now, _ in pieces], done)
+            pieces = [open_slices.part(each, 1 / left) for each in rest]
+            more = self._counted(earlier, [now for now, _ in pieces], done)
             if more is None:
                 break
             if counted is not None:
                 counted.rows.unpersist()
-            counted, known = more, more.rows
+            counted, earlier = more, more.rows
             done += [now for now, later in pieces if later is None]
             rest = [later for _, later in pieces if later is not None]
             if not rest or self.context.time_is_over():
@@ -128,12 +128,12 @@ class Counter:
         :returns: without topics that could not be confirmed; ``None``: nothing could be.
         """
         lost = [s for s in counted.slices if s.whole and s.topic.key in counted.lost]
-        others = [some for some in counted.slices if some not in lost]
+        others = [each for each in counted.slices if each not in lost]
         newer = [
             later
-            for some in lost
-            if some.topic.flow in snapshots
-            if (later := open_slices.newer(some, snapshots)) is not None
+            for each in lost
+            if each.topic.flow in snapshots
+            if (later := open_slices.newer(each, snapshots)) is not None
         ]
         rows = self._of_slices(counted.rows, [*others, *newer])
         confirmed = self._counted(rows, newer, others)
@@ -141,15 +141,15 @@ class Counter:
         return confirmed
 
     def _counted(
-        self, known: DataFrame, some: Sequence[Slices], others: Sequence[Slices] = ()
+        self, earlier: DataFrame, new: Sequence[Slices], others: Sequence[Slices] = ()
     ) -> Counted | None:
         """What is known with what some slices add; ``others``: what else is known."""
         try:
-            rows, lost = self.reader.read(partial(self._added, known, some))
+            rows, lost = self.reader.read(partial(self._added, earlier, new))
         except (OutOfTimeError, PySparkException, Py4JError):
             self.context.progress("minutes that stay open could not all be counted in this run")
             return None
-        done = self.reader.readable([*some, *others], lambda each: each.topic.key)
+        done = self.reader.readable([*new, *others], lambda each: each.topic.key)
         of_whole = frozenset(
             each.topic.key
             for each in done
@@ -157,45 +157,45 @@ class Counter:
         )
         return Counted(rows, tuple(done), of_whole)
 
-    def _added(self, known: DataFrame, some: Sequence[Slices]) -> tuple[DataFrame, frozenset[Key]]:
+    def _added(self, earlier: DataFrame, new: Sequence[Slices]) -> tuple[DataFrame, frozenset[Key]]:
         """All rows by then, persisted, and the buckets that the source has more of."""
-        wanted = ranges.joined(part for each in some for part in each.ranges)
-        bounds = [bound for each in some for bound in each.bounds]
+        parts = ranges.joined(part for each in new for part in each.ranges)
+        bounds = [bound for each in new for bound in each.bounds]
         with limited(self.context, self.storage.session):
             records = compare.with_lanes(
-                self.reader.bucketed(wanted, self.manifest.bucket_widths),
+                self.reader.bucketed(parts, self.manifest.bucket_widths),
                 self.context.by_partition,
             )
-            new = slices.count(self.storage.session, records, bounds)
-            rows = slices.add(known, new).persist()
-            lost = slices.found(rows).filter("lost > 0").select(*BUCKET).collect()
+            fresh = slices.count(self.storage.session, records, bounds)
+            rows = slices.add(earlier, fresh).persist()
+            lost = slices.by_bucket(rows).filter("lost > 0").select(*BUCKET).collect()
         return rows, frozenset(bucket_key(row.asDict()) for row in lost)
 
     def _slices(
         self, late: Mapping[TopicKey, Sequence[OpenBucket]], digests: DataFrame
     ) -> list[Slices]:
         settings, manifest, plan = self.context.settings, self.manifest, self.plan
-        names = [_named(key, bucket) for key, some in late.items() for bucket in some]
+        names = [_named(key, bucket) for key, each in late.items() for bucket in each]
         extents = align.extents(self.storage.session, digests, names)
         rows = positions.position_rows(manifest, plan.snapshots, settings.flows, plan.unread)
         at: dict[Key, Mapping[str, Any]] = {
             partition_key(row): row for row in rows if row["side"] == "source"
         }
         return [
-            some
+            each
             for topic in plan.topics
             if topic.key in late
-            for some in open_slices.slices(
+            for each in open_slices.slices(
                 manifest, plan.snapshots, topic, late[topic.key], at, extents
             )
         ]
 
-    def _affordable(self, found: Sequence[Slices]) -> list[Slices]:
+    def _affordable(self, all_slices: Sequence[Slices]) -> list[Slices]:
         """What the budget allows, which slices have for their own: what is behind comes last."""
         budget, mine = self.context.settings.budget, Spent()
         chosen: list[Slices] = []
-        for some in sorted(found, key=lambda some: (not some.sliced, some.since_ms)):
-            now = open_slices.within(some, *mine.rest_of(budget))
+        for each in sorted(all_slices, key=lambda each: (not each.sliced, each.since_ms)):
+            now = open_slices.within(each, *mine.rest_of(budget))
             if now is not None:
                 chosen.append(now)
                 mine = mine.plus(now.ranges)
@@ -206,8 +206,8 @@ class Counter:
         """What earlier runs have counted of some buckets."""
         names = [self.manifest.slices] if self.manifest.slices else []
         chosen = compare.some_buckets(self.storage.session, sliced)
-        known = self.storage.read(names, slices.SCHEMA)
-        return known.join(chosen, on=list(BUCKET), how="left_semi")
+        counted = self.storage.read(names, slices.SCHEMA)
+        return counted.join(chosen, on=list(BUCKET), how="left_semi")
 
     def keep(
         self, counted: Counted, judged: JudgedBuckets
@@ -218,8 +218,8 @@ class Counter:
         :returns: the manifest, and samples as of :func:`frames.classify.samples`.
         """
         storage, manifest, done = self.storage, self.manifest, counted.slices
-        for some in done:
-            manifest = open_slices.with_counted(manifest, some)
+        for each in done:
+            manifest = open_slices.with_counted(manifest, each)
         chosen = compare.some_buckets(
             storage.session,
             [_named(each.topic.key, bucket)
@@ -227,24 +227,24 @@ class Counter:
         )  # fmt: skip
         rows = self._of_slices(counted.rows, done)
         not_due = rows.join(chosen, on=list(BUCKET), how="left_semi")
-        seen = slices.found(not_due)
-        found = slices.outcome(judged, seen, self.context.run_id)
-        earlier = storage.results(manifest.results).join(seen, on=list(BUCKET), how="left_anti")
+        sliced = slices.by_bucket(not_due)
+        results = slices.outcome(judged, sliced, self.context.run_id)
+        earlier = storage.results(manifest.results).join(sliced, on=list(BUCKET), how="left_anti")
         in_this_run = {(*each.topic.key, *bucket.key) for each in done for bucket in each.buckets}
         others = [
             row for row in _followed(manifest, counted=True) if bucket_key(row) not in in_this_run
         ]
         manifest = replace(
             manifest,
-            results=storage.write(earlier.unionByName(found).coalesce(1), "results-slices"),
+            results=storage.write(earlier.unionByName(results).coalesce(1), "results-slices"),
             slices=storage.write(rows.unionByName(self._known(others)).coalesce(1), "slices"),
         )
         samples = slices.samples(not_due).collect() if counted.lost else []
         counted.rows.unpersist()
         return manifest, [row.asDict() for row in samples]
 
-    def _of_slices(self, rows: DataFrame, some: Iterable[Slices]) -> DataFrame:
-        named = [_named(each.topic.key, bucket) for each in some for bucket in each.buckets]
+    def _of_slices(self, rows: DataFrame, of_slices: Iterable[Slices]) -> DataFrame:
+        named = [_named(each.topic.key, bucket) for each in of_slices for bucket in each.buckets]
         chosen = compare.some_buckets(self.storage.session, named)
         return rows.join(chosen, on=list(BUCKET), how="left_semi")
 

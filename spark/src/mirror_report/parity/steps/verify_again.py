@@ -52,16 +52,16 @@ def verify_again(
             break
     stored = _stored(context, storage, compared.digests, rows)
     chosen, cursors = _affordable(context, manifest, plan, rows, stored, cursors)
-    wanted = [each for of_bucket in chosen.values() for each in of_bucket]
+    read_ranges = [each for of_bucket in chosen.values() for each in of_bucket]
     parts = [part for key in chosen for part in stored[key]]
     manifest = replace(manifest, verified_again=cursors, verified_again_at_ms=context.now_ms)
     state = replace(state, manifest=manifest)
-    if not wanted:
+    if not read_ranges:
         return state
-    context.progress(f"reading {ranges.total_records(wanted)} verified records again")
+    context.progress(f"reading {ranges.total_records(read_ranges)} verified records again")
     try:
         fresh = reader.read(
-            partial(_digests, context, manifest, plan, reader, ranges.joined(wanted), parts)
+            partial(_digests, context, manifest, plan, reader, ranges.joined(read_ranges), parts)
         )
     except (OutOfTimeError, PySparkException, Py4JError):
         # What was verified stays so: a later run reads it again.
@@ -78,7 +78,7 @@ def verify_again(
             storage, manifest, changed, [fresh[key] for key in changed if key in fresh]
         )
         manifest = replace(manifest, digests=(digests,))
-    plan = replace(plan, spent=plan.spent.plus(wanted))
+    plan = replace(plan, spent=plan.spent.plus(read_ranges))
     return replace(state, manifest=manifest, plan=plan).with_unread(reader.unread)
 
 
@@ -87,7 +87,7 @@ def _next(
 ) -> tuple[list[dict[str, Any]], Cursors]:
     """Whose turn it is; a topic that has come to its end begins again the next time."""
     judged = [topic for topic in topics if not topic["unread"]]
-    known = sql.table(
+    cursor_rows = sql.table(
         storage.session, CURSOR_SCHEMA,
         [
             {
@@ -101,7 +101,7 @@ def _next(
     in_turn = Window.partitionBy("flow", "topic").orderBy("bucket", "lane")
     chosen = (
         both_sides.filter("equal and mirrored and n_source > 0")
-        .join(F.broadcast(known), on=["flow", "topic"], how="inner")
+        .join(F.broadcast(cursor_rows), on=["flow", "topic"], how="inner")
         .filter(F.col("bucket") > F.col("cursor"))
         .select(*BUCKET, F.row_number().over(in_turn).alias("turn"))
         .orderBy("turn", "bucket", "flow", "topic")
@@ -122,15 +122,15 @@ def _stored(
     context: RunContext, storage: RowStorage, digests: DataFrame, rows: Sequence[DigestRow]
 ) -> dict[Key, list[DigestRow]]:
     """Bucket -> its digest rows."""
-    found: dict[Key, list[DigestRow]] = {bucket_key(row): [] for row in rows}
+    of_buckets: dict[Key, list[DigestRow]] = {bucket_key(row): [] for row in rows}
     if not rows:
-        return found
+        return of_buckets
     chosen = compare.some_buckets(storage.session, rows)
-    wanted = digests.join(chosen, on=list(BUCKET), how="left_semi")
-    merged = compare.with_lanes(digest.merge(wanted), context.by_partition)
+    joined = digests.join(chosen, on=list(BUCKET), how="left_semi")
+    merged = compare.with_lanes(digest.merge(joined), context.by_partition)
     for row in merged.collect():
-        found[bucket_key(row.asDict())].append(row.asDict())
-    return found
+        of_buckets[bucket_key(row.asDict())].append(row.asDict())
+    return of_buckets
 
 
 def _affordable(
@@ -142,31 +142,31 @@ def _affordable(
     cursors: Cursors,
 ) -> tuple[dict[Key, list[Range]], Cursors]:
     """Buckets that are still there as a whole, as many as the budget allows; cursors move."""
-    found: dict[Key, list[Range]] = {}
+    chosen: dict[Key, list[Range]] = {}
     spent: list[Range] = []
     budget, by_hour = context.settings.budget, manifest.bucket_widths.by_hour
     for row in rows:
         key = bucket_key(row)
-        there = list(_there(manifest, plan, stored[key]))
-        more = [*spent, *there]
+        parts = list(_there(manifest, plan, stored[key]))
+        more = [*spent, *parts]
         # An hour may hold far more than a minute.
-        too_large = key[:2] in by_hour and ranges.total_bytes(there) > budget.scrub_bytes
-        too_much = bool(found) and ranges.total_bytes(more) > budget.scrub_bytes
+        too_large = key[:2] in by_hour and ranges.total_bytes(parts) > budget.scrub_bytes
+        too_much = bool(chosen) and ranges.total_bytes(more) > budget.scrub_bytes
         if not too_large and (too_much or not plan.spent.allows(budget, more)):
             break
         cursors = changes.with_topic(cursors, row["flow"], row["topic"], row["bucket"])
-        if len(there) == len(stored[key]) and not too_large:
-            found[key] = there
+        if len(parts) == len(stored[key]) and not too_large:
+            chosen[key] = parts
             spent = more
-    return found, cursors
+    return chosen, cursors
 
 
 def _there(manifest: Manifest, plan: RunPlan, parts: Sequence[DigestRow]) -> Iterator[Range]:
     """Where digest rows were read, of those whose records are all there still."""
     for part in parts:
         where = (part["flow"], part["side"], part["origin"])
-        topic, known = snapshots.find(plan.snapshots, *where), manifest.sides.get(where)
-        same = topic and known and not another_topic(known.topic_id, topic.topic_id)
+        topic, state = snapshots.find(plan.snapshots, *where), manifest.sides.get(where)
+        same = topic and state and not another_topic(state.topic_id, topic.topic_id)
         log = topic.partitions.get(part["partition"]) if topic and same else None
         if log and log.log_start <= part["off_min"] and log.end > part["off_max"]:
             yield Range(
@@ -180,12 +180,12 @@ def _digests(
     manifest: Manifest,
     plan: RunPlan,
     reader: Reader,
-    wanted: Sequence[Range],
+    read_ranges: Sequence[Range],
     parts: Sequence[DigestRow],
 ) -> dict[Key, dict[str, Any]]:
-    spans = buckets.spans(manifest, plan.topics, wanted)
+    spans = buckets.spans(manifest, plan.topics, read_ranges)
     records = compare.with_lanes(
-        reader.bucketed(wanted, manifest.bucket_widths, spans), context.by_partition
+        reader.bucketed(read_ranges, manifest.bucket_widths, spans), context.by_partition
     )
     with limited(context, reader.session):
         chosen = digest.digest(align.bounded(reader.session, records, parts, None))
