@@ -18,7 +18,7 @@ from test_digest import BATCH
 
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, LASTING, STATUSES
-from mirror_report.parity.frames import classify, compare, digest, judge, reach, totals
+from mirror_report.parity.frames import classify, compare, digest, reach, status, totals
 from mirror_report.parity.frames.leftovers import leftovers
 from mirror_report.parity.frames.sql import table
 from mirror_report.parity.results import summaries
@@ -156,7 +156,7 @@ def offsets(steps: Mapping[str, Step]) -> list[dict[str, Any]]:
 def topics(spark: SparkSession, flows: set[str], of_topics: dict[str, dict[str, Any]]) -> DataFrame:
     return table(
         spark,
-        judge.TOPICS_SCHEMA,
+        status.TOPICS_SCHEMA,
         [
             {"flow": flow, "topic": "t", "unread": False, **of_topics.get(flow, {})}
             for flow in flows
@@ -351,7 +351,7 @@ class Step:
 
     :param records: what both logs hold.
     :param mirrored: source partition -> next offset to mirror.
-    :param topic: what is known of the topic, as in :data:`judge.TOPICS_SCHEMA`.
+    :param topic: what is known of the topic, as in :data:`status.TOPICS_SCHEMA`.
     :param seen: what classification reads, if it is something else.
     :param required: source partition -> below it records may have been copied before the baseline;
         ``first``, ``older``: offsets of the target, in every partition.
@@ -706,11 +706,11 @@ def compared(
     buckets = compare.by_bucket(digests, mirrored).persist()
 
     def judged(results: list[dict[str, Any]], told: bool = False) -> DataFrame:
-        old = table(spark, judge.RESULTS_SCHEMA, results)
+        old = table(spark, status.RESULTS_SCHEMA, results)
         if told:
-            return judge.judge(buckets, known, old, f"after {run_id}")
+            return status.statuses(buckets, known, old, f"after {run_id}")
         untold = {flow: step.untold for flow, step in steps.items()}
-        return judge.judge(buckets, known, old, run_id, untold)
+        return status.statuses(buckets, known, old, run_id, untold)
 
     def summary(results: list[dict[str, Any]], told: bool = False) -> dict[str, dict[str, Any]]:
         found = summaries.by_topic(totals.summarise(judged(results, told), MINUTE).collect())
@@ -1012,12 +1012,12 @@ def test_what_was_met_and_is_not_committed_is_not_verified(
                 "position": 30, "boundary": boundary}  # fmt: skip
     buckets = compare.by_bucket(digests, table(spark, compare.POSITIONS_SCHEMA, [position]))
     (bucket,) = buckets.select(*BUCKET, "pair").collect()
-    none = dict.fromkeys((*CLASSES, "unverifiable", *judge.BESIDE), 0)
+    none = dict.fromkeys((*CLASSES, "unverifiable", *status.BESIDE), 0)
     found = {**bucket.asDict(), **none, "pair": prefix + bucket["pair"], "run_id": "run",
              "corrupt_value": 1, "in_flight": 4,
              **{f"new_{name}": 0 for name in ACCOUNTABLE}}  # fmt: skip
     known = topics(spark, {"f"}, {"f": {"unread": boundary is not None}})
-    judged = judge.judge(buckets, known, table(spark, judge.RESULTS_SCHEMA, [found]), "run")
+    judged = status.statuses(buckets, known, table(spark, status.RESULTS_SCHEMA, [found]), "run")
     (row,) = summaries.by_topic(totals.summarise(judged, MINUTE).collect())
     waits = bool(prefix) and boundary != 20
     numbers = (row["verified_records"], row["in_flight_records"], row["candidates"])

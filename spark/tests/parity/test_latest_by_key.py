@@ -206,7 +206,7 @@ def results(spark: SparkSession) -> dict[str, Any]:
         ]),
     )  # fmt: skip
     collapsed = latest_by_key.with_retention(
-        latest_by_key.collapse(latest_by_key.judge(keys)),
+        latest_by_key.collapse(latest_by_key.with_class(keys)),
         table(spark, latest_by_key.RETAINED_SCHEMA, retained),
     ).persist()
     changed = latest_by_key.with_keys(

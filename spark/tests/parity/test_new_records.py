@@ -173,7 +173,7 @@ def look(
         table(spark, latest_by_key.ENDS_SCHEMA, []),
         table(spark, latest_by_key.LOST_SCHEMA, []),
     )
-    judged = new_records.judge(keys, table(spark, new_records.TOMBSTONES_SCHEMA, tombstones))
+    judged = new_records.with_class(keys, table(spark, new_records.TOMBSTONES_SCHEMA, tombstones))
     collapsed = latest_by_key.collapse(judged).persist()
     rows = latest_by_key.count(collapsed).collect()
     again = [

@@ -279,7 +279,7 @@ def test_a_compacted_topic_is_not_read_by_bucket(side: str) -> None:
     compacted = topic(**{"cleanup.policy": "compact"})
     plain = topic(**{"cleanup.policy": "delete"})
     found = planned(*((compacted, plain) if side == "source" else (plain, compacted)))
-    assert (found.ranges, found.topics[0].judged) == ((), False)
+    assert (found.ranges, found.topics[0].compared) == ((), False)
     assert (found.topics[0].strategy, found.topics[0].skip) == ("latest_by_key", None)
 
 

@@ -38,7 +38,7 @@ from mirror_report.state.store import StateError
 if TYPE_CHECKING:
     from mirror_report.parity.spark.rows import RowStorage
     from mirror_report.parity.spark.session import OpenSession
-    from mirror_report.parity.steps.compare import Compared, JudgedBuckets
+    from mirror_report.parity.steps.compare import BucketStatuses, Compared
 
 
 def run_parity(
@@ -135,7 +135,7 @@ def _plan(
     manifest = fatal.remember(state.manifest, plan, search.fatal, context.heap, context.now_ms)
     state, plan = replace(state, manifest=manifest), fatal.without(manifest, plan, only)
     plan, large = within_limits(context, state.manifest, plan)
-    manifest = copies.note(boundaries.note(state.manifest, plan), plan.judged, plan.snapshots)
+    manifest = copies.note(boundaries.note(state.manifest, plan), plan.compared, plan.snapshots)
     state = replace(state, manifest=manifest, plan=plan)
     return state.with_findings(findings.unaffordable(topic) for topic in large)
 
@@ -226,37 +226,37 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     compared = compare.compare_digests(context, storage, state.manifest, state.plan)
     state, compared = _verify_again(context, storage, state, compared)
     plan = state.plan
-    judged = compare.judge(context, storage, state.manifest, plan, compared)
-    gone = compare.removed_records(storage, state.manifest, compared, judged)
+    statuses = compare.statuses(context, storage, state.manifest, plan, compared)
+    gone = compare.removed_records(storage, state.manifest, compared, statuses)
     state = replace(state, manifest=replace(state.manifest, gone=gone, removals=()))
-    final = judged
+    final = statuses
     samples: list[dict[str, Any]] = []
-    lanes = totals.summarise(judged, context.bucket_ms).collect()
+    lanes = totals.summarise(statuses, context.bucket_ms).collect()
     rows = summaries.by_topic(lanes)
-    still_open = slices.still_open(storage, state.manifest, judged, lanes)
+    still_open = slices.still_open(storage, state.manifest, statuses, lanes)
     manifest = open_buckets.note(state.manifest, plan, still_open, context.now_ms)
     state = replace(state, manifest=manifest)
     if differ := any(row["candidates"] for row in rows):
-        state, samples = _classify(context, storage, state, compared, judged)
+        state, samples = _classify(context, storage, state, compared, statuses)
     elif manifest.results is not None:
-        results = classify.keep_earlier(storage, manifest, plan, judged)
+        results = classify.keep_earlier(storage, manifest, plan, statuses)
         state = replace(state, manifest=replace(manifest, results=results))
     earlier = state.manifest.results
-    state, lost = _judge_open(context, storage, state, compared, judged)
+    state, lost = _count_open(context, storage, state, compared, statuses)
     samples += lost
     if differ or state.manifest.results != earlier:
-        final = compare.judge(context, storage, state.manifest, plan, compared)
+        final = compare.statuses(context, storage, state.manifest, plan, compared)
         rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
     before = state.manifest
     manifest = summaries.keep(before, state.plan, rows, samples, context.run_id)
-    state = replace(state, manifest=copies.without_losses(manifest, state.plan.judged))
-    state = state.with_new(findings.repaired(before, state.manifest, state.plan.judged))
+    state = replace(state, manifest=copies.without_losses(manifest, state.plan.compared))
+    state = state.with_new(findings.repaired(before, state.manifest, state.plan.compared))
     manifest = seal.seal(
         context, storage, state.manifest, compared.digests, final,
         verified=summaries.newly_verified(before, rows),
     )  # fmt: skip
     manifest = replace(manifest, open_work=any(row["candidates"] for row in rows))
-    for frame in (final, judged, compared.buckets):
+    for frame in (final, statuses, compared.buckets):
         frame.unpersist()
     return replace(state, manifest=manifest).with_positions()
 
@@ -286,17 +286,17 @@ def _classify(
     storage: RowStorage,
     state: RunState,
     compared: Compared,
-    judged: JudgedBuckets,
+    statuses: BucketStatuses,
 ) -> tuple[RunState, list[dict[str, Any]]]:
     """Confirm what differs by fresh snapshots, and classify it record by record; with samples."""
     from mirror_report.parity.steps import classify  # noqa: PLC0415
 
     manifest, plan = state.manifest, state.plan
-    rows, left = classify.differing(judged)
-    earlier = classify.earlier_results(storage, manifest, plan, judged)
+    rows, left = classify.differing(statuses)
+    earlier = classify.earlier_results(storage, manifest, plan, statuses)
     context.progress(f"{len(rows)} minutes differ: reading them again with fresh offsets")
     observed = observe.observe_again(context, plan, {row["flow"] for row in rows})
-    manifest = copies.note(manifest, plan.judged, observed.snapshots, source_last=True)
+    manifest = copies.note(manifest, plan.compared, observed.snapshots, source_last=True)
     differences, rows = classify.confirm(
         storage, manifest, plan, observed.snapshots, compared.digests, rows
     )
@@ -308,19 +308,19 @@ def _classify(
         plan=replace(plan, spent=classifier.spent),
         left=left + later,
     )
-    hidden = losses.out_of_sight(classifier.again, plan.judged)
+    hidden = losses.out_of_sight(classifier.again, plan.compared)
     state = state.with_new(losses.said_once(loss, losses.REMOVED) for loss in hidden)
     return state.with_findings(observed.findings).with_unread(classifier.reader.unread), samples
 
 
-def _judge_open(
+def _count_open(
     context: RunContext,
     storage: RowStorage,
     state: RunState,
     compared: Compared,
-    judged: JudgedBuckets,
+    statuses: BucketStatuses,
 ) -> tuple[RunState, list[dict[str, Any]]]:
-    """Judge by slices of offsets what has been open for long; with samples."""
+    """Count by slices of offsets what has been open for long; with samples."""
     from mirror_report.parity.steps.slices import Counter  # noqa: PLC0415
 
     late = open_buckets.late(
@@ -338,7 +338,7 @@ def _judge_open(
     state = replace(state, plan=plan).with_unread(counter.reader.unread)
     if counted is None:
         return state, []
-    manifest, samples = counter.keep(counted, judged)
+    manifest, samples = counter.keep(counted, statuses)
     # What differs in its time alone may close such a loss only where a copy may lie.
     manifest = copies.need(
         manifest, {topic: range(len(copies.of_topic(manifest, topic))) for topic in counted.lost}

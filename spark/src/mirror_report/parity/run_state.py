@@ -40,7 +40,7 @@ class RunState:
         )
 
     def with_positions(self) -> Self:
-        """Keep the positions that were judged by; those of other topics stay as they were."""
+        """Keep the positions that decided; those of other topics stay as they were."""
         positions = dict(self.manifest.positions) | {
             name: need.relevant_positions(self.manifest, self.plan, snapshot)
             for name, snapshot in self.plan.snapshots.items()

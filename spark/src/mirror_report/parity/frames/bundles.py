@@ -19,12 +19,12 @@ STATUSES = ("verified", "in_flight", "mismatch", "skipped")
 ALL = 2**62
 
 
-def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) -> DataFrame:
+def statuses(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) -> DataFrame:
     """What is known of each bucket that both bundles are about.
 
-    A bucket is judged when all its source records are below the committed position and it had ended
-    when the source was observed. Buckets that reach back to where a log begins are skipped: what
-    was before is gone, or was not asked for.
+    A bucket is compared when all its source records are below the committed position and it had
+    ended when the source was observed. Buckets that reach back to where a log begins are
+    skipped: what was before is gone, or was not asked for.
 
     :param rows: digest rows of both sides.
     :param ours: the source's bundle, ``theirs`` the target's.
@@ -58,13 +58,13 @@ def judge(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) 
     ).select(*BUCKET, "n_source", "n_target", "replaced", "status")
 
 
-def summarise(judged: DataFrame) -> DataFrame:
+def summarise(statuses: DataFrame) -> DataFrame:
     """One row per topic: buckets and records of the source by status, and of both sides in all.
 
     :returns: flow, topic, n_source, n_target, replaced (of what is verified, records whose header
         keys are no UTF-8), buckets_<status>, records_<status>.
     """
-    return judged.groupBy("flow", "topic").agg(
+    return statuses.groupBy("flow", "topic").agg(
         F.sum("n_source").alias("n_source"),
         F.sum("n_target").alias("n_target"),
         F.sum(F.when(F.col("status") == "verified", F.col("replaced")).otherwise(0)).alias(

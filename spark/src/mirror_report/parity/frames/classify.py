@@ -10,9 +10,9 @@ from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, BY_LANE, LASTING, SAMPLES
 from mirror_report.parity.frames import fingerprint
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, WHOLE_TOPIC
-from mirror_report.parity.frames.judge import BESIDE
 from mirror_report.parity.frames.leftovers import DIGESTED, total
 from mirror_report.parity.frames.pairing import DISPLACED, STAGES
+from mirror_report.parity.frames.status import BESIDE
 
 # Buckets to classify. ``disordered``: the digests hold the same records in another order;
 # ``unread``: more of the topic waits to be read;
@@ -41,7 +41,10 @@ _SUMS = ("n_source", "n_target", *DIGESTED, *COUNTS, *BESIDE, "balance", "unseen
 
 
 def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
-    """Row of :data:`CANDIDATES_SCHEMA` of a judged bucket; what is hidden has to be added."""
+    """Row of :data:`CANDIDATES_SCHEMA`, without what is hidden of the bucket.
+
+    :param bucket: row of :func:`frames.status.statuses`.
+    """
     names = (*BUCKET, "pair", "n_source", "n_target", "disordered", "unread")
     lacks = max(0, bucket["n_source"] - bucket["n_target"])
     return {
@@ -65,7 +68,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     What an earlier run found of records that are gone stays, for nobody can see that it was mended.
 
     :param left: :func:`frames.leftovers.leftovers`.
-    :returns: :data:`frames.judge.RESULTS_SCHEMA`.
+    :returns: :data:`frames.status.RESULTS_SCHEMA`.
     """
     sums = left.groupBy(*BUCKET).agg(*(F.sum(name).alias(f"seen_{name}") for name in _SUMS))
     joined = candidates.join(sums, on=list(BUCKET), how="left").fillna(

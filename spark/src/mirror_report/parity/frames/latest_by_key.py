@@ -139,7 +139,7 @@ def _moments_before(side: str) -> Column:
     )
 
 
-def judge(keys: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
+def with_class(keys: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
     """What each key is, in a column ``class``.
 
     A key whose latest source record the mirror has not committed yet is in flight. One whose
@@ -209,10 +209,10 @@ def _differ(*names: str) -> Column:
     return ~source.eqNullSafe(target)
 
 
-def collapse(judged: DataFrame) -> DataFrame:
+def collapse(classified: DataFrame) -> DataFrame:
     """Keep every key that is wrong, and of all others their number.
 
-    :param judged: :func:`judge`.
+    :param classified: :func:`with_class`.
     :returns: flow, topic, lane, class, k1, k2, source, target, lost (null for what is not wrong),
         keys, source_keys and target_keys (those that have a value), repaired (those that were lost
         and are on the target by now), newest_ms (source), source_first and target_first (lowest
@@ -221,7 +221,7 @@ def collapse(judged: DataFrame) -> DataFrame:
     wrong = F.col("class").isin(*WRONG_KEYS)
     kept = ("k1", "k2", "source", "target", "lost")
     return (
-        judged.withColumns({f"{name}_wrong": F.when(wrong, F.col(name)) for name in kept})
+        classified.withColumns({f"{name}_wrong": F.when(wrong, F.col(name)) for name in kept})
         .groupBy("flow", "topic", "lane", "class", *(f"{name}_wrong" for name in kept))
         .agg(
             F.count(F.lit(1)).alias("keys"),

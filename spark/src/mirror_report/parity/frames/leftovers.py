@@ -45,7 +45,7 @@ def leftovers(
     :returns: flow, topic, lane, bucket, h1, h2 (null: all that match), key_hash, look (the first
         that saw it), born (looks that were over before it was written), n_source, n_target,
         :data:`frames.classify.COUNTS`, ``at_<class>`` of :data:`frames.pairing.STAGES`,
-        :data:`frames.judge.BESIDE`,
+        :data:`frames.status.BESIDE`,
         digested_source and digested_target (of n_source and n_target, what digests hold),
         balance (source records less target records, as far as explained), unseen
         (leftovers whose partner may have been among what is gone), source and target (sample

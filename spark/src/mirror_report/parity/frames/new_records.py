@@ -49,13 +49,15 @@ def by_key(records: DataFrame, wrong: DataFrame, places: DataFrame) -> DataFrame
     )
 
 
-def judge(keys: DataFrame, tombstones: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
+def with_class(
+    keys: DataFrame, tombstones: DataFrame, unreadable: DataFrame | None = None
+) -> DataFrame:
     """What each key is; those of which the source has nothing new are left out.
 
     :param keys: :func:`by_key`, :func:`frames.latest_by_key.with_history`.
-    :param unreadable: as :func:`frames.latest_by_key.judge` takes it.
+    :param unreadable: as :func:`frames.latest_by_key.with_class` takes it.
     :param tombstones: :data:`TOMBSTONES_SCHEMA`.
-    :returns: what :func:`frames.latest_by_key.judge` does.
+    :returns: what :func:`frames.latest_by_key.with_class` does.
     """
     return (
         latest_by_key.with_unreadable(keys, unreadable)

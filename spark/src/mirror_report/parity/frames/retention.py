@@ -15,7 +15,9 @@ REMOVALS_SCHEMA = (
 )
 
 
-def judge(session: SparkSession, digests: DataFrame, removals: Iterable[Removal]) -> list[Gone]:
+def gone_records(
+    session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
+) -> list[Gone]:
     """What was removed, by what its digests say of its age; nothing is read again.
 
     Retention removes whole segments, and none that holds a record younger than it: one such among

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, SAMPLES
-from mirror_report.parity.frames import fingerprint, judge
+from mirror_report.parity.frames import fingerprint, status
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA
 from mirror_report.parity.frames.sql import derived, named, table
 
@@ -89,24 +89,24 @@ def by_bucket(rows: DataFrame) -> DataFrame:
     return rows.groupBy(*BUCKET).agg(*named(sums))
 
 
-def outcome(judged: DataFrame, sliced: DataFrame, run_id: str) -> DataFrame:
+def outcome(statuses: DataFrame, sliced: DataFrame, run_id: str) -> DataFrame:
     """What is known of each bucket with the losses its slices show: as results are kept.
 
     Classes that only a closed bucket can be classified by stay what they were; a record that
     arrived altered is among the lost ones until then.
 
-    :param judged: :func:`frames.judge.judge`.
+    :param statuses: :func:`frames.status.statuses`.
     :param sliced: :data:`FOUND_SCHEMA`, of the buckets that count.
-    :returns: :data:`frames.judge.RESULTS_SCHEMA`.
+    :returns: :data:`frames.status.RESULTS_SCHEMA`.
     """
     once = {name: f"{name} + accounted_{name}" for name in ACCOUNTABLE}
     columns = {name: once.get(name, name) for name in CLASSES} | {
-        name: name for name in judge.BESIDE
+        name: name for name in status.BESIDE
     }
     paired = " - ".join(columns[name] for name in PAIRED)
-    return judged.join(F.broadcast(sliced), on=list(BUCKET), how="inner").select(
+    return statuses.join(F.broadcast(sliced), on=list(BUCKET), how="inner").select(
         *BUCKET,
-        *named({"pair": judge.SLICED_PAIR}),
+        *named({"pair": status.SLICED_PAIR}),
         F.lit(run_id).alias("run_id"),
         *named(
             columns

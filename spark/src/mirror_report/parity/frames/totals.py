@@ -15,8 +15,8 @@ from mirror_report.parity import (
     STATUSES,
 )
 from mirror_report.parity.frames.compare import KEEPS_ORDER
-from mirror_report.parity.frames.judge import REPLACED, SLICED_PAIR
 from mirror_report.parity.frames.sql import derived, named
+from mirror_report.parity.frames.status import REPLACED, SLICED_PAIR
 
 STRIP_HOURS = 48
 # Open buckets of a topic with records below the position that are followed, and of each lane
@@ -32,7 +32,7 @@ _DECIDED = "due and not (settled and {status} = 'in_flight')"
 # Nothing of it is under way, and nothing differs.
 _CLOSED = "due and equal"
 _BELOW = "if(due, 0L, below)"
-# Slices have judged it.
+# Slices have counted it.
 _SLICED = f"not due and coalesce(known_pair = {SLICED_PAIR}, false)"
 _BAD = f"{_DECIDED} and {{status}} not in ('verified', 'skipped')"
 NUMBERS_OF_RECORDS = {
@@ -55,10 +55,10 @@ NUMBERS_OF_BUCKETS = {
 }
 
 
-def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
+def summarise(statuses: DataFrame, bucket_ms: int) -> DataFrame:
     """Records and buckets of each lane by status, and how far all of its topic is verified.
 
-    :param judged: :func:`frames.judge.judge`.
+    :param statuses: :func:`frames.status.statuses`.
     :returns: one row per (flow, topic, lane): ``ADDED``, ``NEWEST`` and ``OLDEST`` of
         :mod:`classes`, and ``hours``, the newest :data:`STRIP_HOURS` hours of the topic that hold
         records: struct of the hour's start in milliseconds, its worst status and the one the next
@@ -70,7 +70,9 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
         | _by_status("status") | {f"next_{k}": v for k, v in _by_status("next_status").items()}
     )  # fmt: skip
     numbers |= {"n_open": f"count_if(not ({_CLOSED}))"}
-    by_hour = _with_first_bad(judged).groupBy("flow", "topic", "lane", "hour").agg(*named(numbers))
+    by_hour = (
+        _with_first_bad(statuses).groupBy("flow", "topic", "lane", "hour").agg(*named(numbers))
+    )
     rank = "dense_rank() over (partition by flow, topic order by hour desc)"
     by_lane = {
         **{name: f"sum({name})" for name in ADDED},
@@ -86,18 +88,18 @@ def summarise(judged: DataFrame, bucket_ms: int) -> DataFrame:
     )
 
 
-def still_open(judged: DataFrame, followed: DataFrame) -> DataFrame:
+def still_open(statuses: DataFrame, followed: DataFrame) -> DataFrame:
     """Buckets that are not closed, as many as are followed: those that were go on.
 
     An order by size would let buckets that grow in turn take each other's place.
 
-    :param judged: :func:`frames.judge.judge`.
+    :param statuses: :func:`frames.status.statuses`.
     :param followed: keys of the buckets that were followed before.
     :returns: keys of a bucket with below (records below the position, 0 of one that is due), and
         of all that are open of its topic ``n_open`` and ``n_below`` (the sum of below).
     """
     before = derived(followed.select(*BUCKET), {"known": "true"})
-    open_now = derived(judged.filter(f"not ({_CLOSED})"), {"below": _BELOW}).join(
+    open_now = derived(statuses.filter(f"not ({_CLOSED})"), {"below": _BELOW}).join(
         before, on=list(BUCKET), how="left"
     )
     order = "order by below > 0 desc, coalesce(known, false) desc, bucket, lane"
@@ -116,11 +118,11 @@ def still_open(judged: DataFrame, followed: DataFrame) -> DataFrame:
     ).select(*BUCKET, "below", "n_open", "n_below")
 
 
-def _with_first_bad(judged: DataFrame) -> DataFrame:
+def _with_first_bad(statuses: DataFrame) -> DataFrame:
     """Of each topic the first bucket that is not verified, now and in the next run; and hours."""
     topic = "over (partition by flow, topic)"
     return derived(
-        judged,
+        statuses,
         {
             "first_bad": f"min(if({_BAD.format(status='status')}, bucket, null)) {topic}",
             "next_first_bad": f"min(if({_BAD.format(status='next_status')}, bucket, null)) {topic}",

@@ -1,9 +1,9 @@
-"""Up to where a backlog can be judged: offsets below which the target must hold what was mirrored.
+"""Up to where a backlog can be compared: below it the target must hold what was mirrored.
 
 A run takes the committed positions first and the ends of the target afterwards. Whatever the source
 holds below those positions is on the target below those ends, also when a later run comes to read
 it. So runs that cannot read everything keep such pairs, called boundaries, and as soon as the
-target was read up to one of them, what was read of the source below it is judged.
+target was read up to one of them, what was read of the source below it is compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -76,7 +76,7 @@ def reached(manifest: Manifest, topic: TopicKey) -> Boundary | None:
 
 def note(manifest: Manifest, plan: RunPlan) -> Manifest:
     """Keep the boundaries of this run; older ones than the one that is reached say no more."""
-    for topic in plan.judged:
+    for topic in plan.compared:
         kept = of_topic(manifest, topic.key)
         if (at := reached(manifest, topic.key)) is not None:
             kept = kept[kept.index(at) :]
@@ -89,7 +89,7 @@ def note(manifest: Manifest, plan: RunPlan) -> Manifest:
 
 def without_read(manifest: Manifest, plan: RunPlan) -> Manifest:
     """Forget those of topics that were read to their ends."""
-    for topic in plan.judged:
+    for topic in plan.compared:
         if topic.key not in plan.unread:
             manifest = _with(manifest, topic.key, [])
     return manifest
@@ -134,7 +134,7 @@ def within_budget(
     """What to read now and what has to wait: of each topic the same share, oldest records first.
 
     From boundary to boundary the target of a topic goes first, so that what is read of its source
-    can be judged at once.
+    can be compared at once.
 
     :returns: (now, backlog); of each topic at least one record is read, so every run gets on.
     """

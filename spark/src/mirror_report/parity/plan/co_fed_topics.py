@@ -1,4 +1,4 @@
-"""Co-fed topics: which flow judges a topic of the target that several flows feed."""
+"""Co-fed topics: which flow compares a topic of the target that several flows feed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from mirror_report.parity.state import Manifest, fed_by
 
 # Alias of a target and the name of a topic there.
 TargetTopic = tuple[str, str]
-# Flows and their source topics that feed a topic, the flow that judges it first.
+# Flows and their source topics that feed a topic, the flow that compares it first.
 Feeds = dict[TargetTopic, list[tuple[FlowSnapshot, str]]]
 
 
@@ -18,9 +18,9 @@ Feeds = dict[TargetTopic, list[tuple[FlowSnapshot, str]]]
 class CoFed:
     """What one flow has to do with topics that others feed too.
 
-    :param here: topic of the target -> other flows and their source topics, to be judged here.
-    :param elsewhere: topics that another flow judges.
-    :param doubtful: topic -> why it cannot be judged now.
+    :param here: topic of the target -> other flows and their source topics, to be compared here.
+    :param elsewhere: topics that another flow compares.
+    :param doubtful: topic -> why it cannot be compared now.
     """
 
     here: Mapping[str, Sequence[tuple[FlowSnapshot, str]]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ NOTHING_SHARED = CoFed()
 def co_fed_topics(
     flows: Sequence[Flow], snapshots: FlowSnapshots, manifest: Manifest
 ) -> dict[str, CoFed]:
-    """Who judges what, by flow; a topic is judged once, by all that feeds it.
+    """Who compares what, by flow; a topic is compared once, with all that feeds it.
 
     Flows that do not keep partitions go first: where one of them feeds a topic, it is compared as a
     whole.
@@ -85,14 +85,14 @@ def _of_flow(snapshot: FlowSnapshot, feeds: Feeds, doubts: Mapping[TargetTopic, 
         for (alias, topic), its_feeds in feeds.items()
         if alias == target and any(feeding is snapshot for feeding, _ in its_feeds)
     }
-    judged_here = {topic for topic, its_feeds in fed.items() if its_feeds[0][0] is snapshot}
+    own = {topic for topic, its_feeds in fed.items() if its_feeds[0][0] is snapshot}
     return CoFed(
         {
             topic: others
-            for topic in judged_here
+            for topic in own
             if (others := [feed for feed in fed[topic] if feed[0] is not snapshot])
         },
-        [topic for topic in fed if topic not in judged_here],
+        [topic for topic in fed if topic not in own],
         {topic: doubts[target, topic] for topic in fed if (target, topic) in doubts},
     )
 

@@ -23,7 +23,7 @@ from mirror_report.parity.state import (
     fed_by,
 )
 
-# Buckets as judged.
+# Rows of :func:`frames.status.statuses`.
 Rows = Sequence[Mapping[str, Any]]
 
 

@@ -80,10 +80,10 @@ def compacted_topics(
 
 
 def relevant_positions(manifest: Manifest, plan: RunPlan, snapshot: FlowSnapshot) -> Positions:
-    """Positions to keep of a flow: those of now of the topics that are judged and not deferred."""
+    """Positions to keep of a flow: the present ones of what is compared and not deferred."""
     flow, deferred = snapshot.flow.name, plan.deferred_topics
-    judged = (topic for topic in plan.judged if topic.key not in deferred)
-    mine = [name for topic in judged for via, name in topic.feeds if via == flow]
+    compared = (topic for topic in plan.compared if topic.key not in deferred)
+    mine = [name for topic in compared for via, name in topic.feeds if via == flow]
     before = {
         name: parts
         for name, parts in manifest.positions.get(flow, {}).items()

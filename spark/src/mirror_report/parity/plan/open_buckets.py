@@ -1,8 +1,8 @@
-"""Buckets that have not closed yet: which are followed, since when, and what nobody has judged.
+"""Buckets that have not closed yet: which are followed, since when, and what is not counted.
 
-A bucket is closed when it is due and both sides are equal. One that stays open for long is judged
+A bucket is closed when it is due and both sides are equal. One that stays open for long is counted
 by slices of offsets (:mod:`plan.open_slices`). Of a topic with very many of them not all are
-followed; what lies in the others counts as not judged.
+followed; what lies in the others is not counted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,11 +52,11 @@ class OpenBucket:
 
     @property
     def unjudged(self) -> int:
-        """Records below the position that slices have not judged, at most."""
+        """Records below the position that slices have not counted, at most."""
         return min(self.gone, self.below) if self.judged else self.below
 
     def is_late(self, now_ms: int, open_minutes: float) -> bool:
-        """Whether slices have to judge it."""
+        """Whether slices have to count it."""
         return self.below > 0 and now_ms - self.since_ms >= open_minutes * MINUTE_MS
 
     def may_lie_in(self, partition: int) -> bool:
@@ -149,7 +149,7 @@ def read_since(manifest: Manifest, topic: TopicPlan) -> int:
 
 def timed(plan: RunPlan) -> list[TopicPlan]:
     """Topics whose buckets are spans of time; what is cut by offsets closes by itself."""
-    return [topic for topic in plan.judged if topic.strategy != offset_syncs.STRATEGY]
+    return [topic for topic in plan.compared if topic.strategy != offset_syncs.STRATEGY]
 
 
 def note(
@@ -205,7 +205,7 @@ def _first_seen(before: OpenTopic, row: Mapping[str, Any], now_ms: int) -> OpenB
 def late(
     manifest: Manifest, plan: RunPlan, now_ms: int, open_minutes: float
 ) -> dict[TopicKey, list[OpenBucket]]:
-    """Buckets that slices have to count, of topics that have one which they have to judge."""
+    """Buckets that slices have to count, of topics that have one which has been open for long."""
     of_topics: dict[TopicKey, list[OpenBucket]] = {}
     for topic in timed(plan):
         buckets = of_topic(manifest, topic.key).buckets
@@ -218,7 +218,7 @@ def late(
 
 
 def waits(manifest: Manifest, plan: RunPlan, now_ms: int, open_minutes: float) -> bool:
-    """Whether there is a bucket that slices have to judge and have not yet."""
+    """Whether there is a bucket that slices have to count and have not yet."""
     of_topics = late(manifest, plan, now_ms, open_minutes)
     return any(b.below and not b.judged for buckets in of_topics.values() for b in buckets)
 
@@ -229,7 +229,7 @@ class Open:
 
     :param records: of the source, below the committed position; at most.
     :param since_ms: since when the first of them is open; ``None``: there is none.
-    :param unjudged: of the records, those that slices have not judged; at most.
+    :param unjudged: of the records, those that slices have not counted; at most.
     """
 
     records: int = 0
@@ -238,7 +238,7 @@ class Open:
 
 
 def open_for_long(open_topic: OpenTopic, now_ms: int, open_minutes: float) -> Open:
-    """What a topic has in buckets that slices have to judge, followed or not."""
+    """What a topic has in buckets that slices have to count, followed or not."""
     every = (*open_topic.buckets, *open_topic.beyond)
     late_buckets = [bucket for bucket in every if bucket.is_late(now_ms, open_minutes)]
     return Open(

@@ -4,7 +4,7 @@ They begin where both sides had been read to when the bucket was last seen close
 yet: all that is open of it lies behind, on either side. Where nobody knows that, they begin with
 its first record. What is too much for one run is counted in parts over several. Then the buckets
 of a topic that are counted up to the last run go on by themselves, and those that are not yet
-there go on together until they are; a bucket is judged where both of its sides are counted up to
+there go on together until they are; a bucket is decided where both of its sides are counted up to
 their ends.
 """
 
@@ -37,7 +37,7 @@ class Slices:
     :param buckets: those that can be counted; ``left_out``: those that can not.
     :param bounds: rows of :data:`frames.slices.BOUNDS_SCHEMA`; ``ranges``: where they lie.
     :param ends: up to where both sides are counted then.
-    :param whole: these are their ends, so the buckets can be judged.
+    :param whole: these are their ends, so the buckets can be decided.
     :param gone: records of a bucket that left the source before they were counted, at most.
     """
 
@@ -291,7 +291,7 @@ def _together(open_topic: OpenTopic) -> OpenTopic:
 
 
 def _begin(open_topic: OpenTopic, bucket: OpenBucket, log: tuple[str, str, int]) -> int:
-    """From where on nobody has judged a bucket in one partition; 0: not known."""
+    """From where on a bucket was not counted in one partition; 0: not known."""
     counted = open_topic.counted if bucket.sliced else open_topic.partly if bucket.begun else {}
     begins = {} if bucket.from_first else open_topic.begins.get(bucket.since_ms, {})
     # A position that was set back may lie before where the bucket was closed.

@@ -1,4 +1,4 @@
-"""Rows a comparison is made by: offsets that decide, and topics to judge."""
+"""Rows a comparison is made by: offsets that decide, and topics to compare."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -79,7 +79,7 @@ def _of_source(
 
 
 def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
-    """Rows of :data:`frames.judge.TOPICS_SCHEMA`: topics whose content is compared."""
+    """Rows of :data:`frames.status.TOPICS_SCHEMA`: topics whose content is compared."""
     unread = plan.unread
     gaps, by_hour = gaps_until(manifest), manifest.bucket_widths.by_hour
     return [
@@ -92,7 +92,7 @@ def topic_rows(manifest: Manifest, plan: RunPlan) -> list[dict[str, Any]]:
             "target_left": _left_unread(manifest, topic.key),
             "by_hour": topic.key in by_hour,
         }
-        for topic in plan.judged
+        for topic in plan.compared
     ]
 
 

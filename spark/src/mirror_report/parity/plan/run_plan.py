@@ -41,9 +41,9 @@ class RunPlan:
     spent: Spent = field(default_factory=Spent)
 
     @property
-    def judged(self) -> list[TopicPlan]:
+    def compared(self) -> list[TopicPlan]:
         """Topics whose digests are compared."""
-        return [topic for topic in self.topics if topic.judged]
+        return [topic for topic in self.topics if topic.compared]
 
     @property
     def deferred_topics(self) -> set[TopicKey]:
@@ -78,9 +78,9 @@ class RunPlan:
         return replace(self, backlog=tuple(joined([*later, *self.backlog])))
 
     def feeding(self, flow: str) -> set[str]:
-        """Flows that feed the topics a flow judges; itself among them."""
-        judged = (topic for topic in self.topics if topic.flow == flow)
-        return {flow, *(via for topic in judged for via, _ in topic.feeds)}
+        """Flows that feed the topics a flow compares; itself among them."""
+        topics = (topic for topic in self.topics if topic.flow == flow)
+        return {flow, *(via for topic in topics for via, _ in topic.feeds)}
 
     def topic_id(self, part: Range) -> str:
         """Id of the topic a range is in, as it was observed first; empty if it was not there."""
@@ -94,7 +94,7 @@ class Superseded:
 
     :param manifest: without it.
     :param drops: rows to leave out; ``rebuilt``: topics whose results no longer count, by the flow
-        that judged them.
+        that compared them.
     :param renewed: topics that begin again because their baseline is another one.
     """
 
@@ -104,7 +104,7 @@ class Superseded:
     renewed: tuple[TopicKey, ...] = ()
 
     def leaving(self, flows: Sequence[Flow], flow: str, topic: str) -> Self:
-        """Without a topic that another flow judges from now on, or that begins again."""
+        """Without a topic that another flow compares from now on, or that begins again."""
         of_name = {each.name: each for each in flows}
         read = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
         feeds = ((origin, *fed_by(flow, origin)) for origin in read)
@@ -139,16 +139,16 @@ def superseded(context: RunContext, manifest: Manifest) -> Superseded:
 
 def _renewed(context: RunContext, outdated: Superseded, flow: Flow, origin: str) -> Superseded:
     topic, sides = flow.target_topic(origin), outdated.manifest.sides
-    judges = {key[0] for key in sides if key[1:] == ("target", topic)}
+    owners = {key[0] for key in sides if key[1:] == ("target", topic)}
     if (flow.name, "source", origin) in sides:
-        judges.add(flow.name)
-    for judge in sorted(judges):
-        if context.settings.flow(judge).target == flow.target:
-            outdated = outdated.leaving(context.settings.flows, judge, topic)
+        owners.add(flow.name)
+    for owner in sorted(owners):
+        if context.settings.flow(owner).target == flow.target:
+            outdated = outdated.leaving(context.settings.flows, owner, topic)
             outdated = replace(
                 outdated,
-                manifest=changes.forget_values(outdated.manifest, ("alignments",), judge, topic),
-                rebuilt=(*outdated.rebuilt, (judge, topic)),
+                manifest=changes.forget_values(outdated.manifest, ("alignments",), owner, topic),
+                rebuilt=(*outdated.rebuilt, (owner, topic)),
                 renewed=(*outdated.renewed, (flow.name, topic)),
             )
     return outdated
@@ -185,8 +185,8 @@ def plan_run(
         flows.append(plan)
     topics = tuple(topic for plan in flows for topic in plan.topics)
     left = replace(former, manifest=manifest)
-    for judge, name in misplaced(snapshots, topics, manifest):
-        left = left.leaving(context.settings.flows, judge, name)
+    for owner, name in misplaced(snapshots, topics, manifest):
+        left = left.leaving(context.settings.flows, owner, name)
     manifest, drops = left.manifest, list(left.drops)
     for plan in flows:
         manifest = _with_plan(manifest, plan)
@@ -206,9 +206,9 @@ def plan_run(
 def misplaced(
     snapshots: FlowSnapshots, topics: Iterable[TopicPlan], manifest: Manifest
 ) -> list[TopicKey]:
-    """Topics that a flow judged before another took them over."""
+    """Topics that a flow compared before another took them over."""
     targets = {name: snapshot.flow.target for name, snapshot in snapshots.items()}
-    owned = {(targets[plan.flow], plan.topic): plan.flow for plan in topics if plan.judged}
+    owned = {(targets[plan.flow], plan.topic): plan.flow for plan in topics if plan.compared}
     return [
         (flow, topic)
         for flow, side, topic in sorted(manifest.sides)

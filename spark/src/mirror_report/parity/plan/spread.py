@@ -1,6 +1,6 @@
 """Topics whose records are spread over too many buckets.
 
-What a run takes grows with the buckets it judges, and a producer chooses the timestamps of its
+What a run takes grows with the buckets it compares, and a producer chooses the timestamps of its
 records: each may lie in a minute of its own. So the minutes of a topic with too many of them are
 put together to hours from then on, and one with too many hours is not compared.
 """
@@ -27,7 +27,7 @@ def suspects(manifest: Manifest, plan: RunPlan) -> list[TopicKey]:
     """Topics that may have too many buckets: with one more for each record not compared yet."""
     return [
         topic.key
-        for topic in plan.judged
+        for topic in plan.compared
         if topic.strategy == "timestamp" and _may_have_too_many(manifest, topic)
     ]
 

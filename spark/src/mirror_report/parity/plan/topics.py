@@ -49,7 +49,7 @@ class TopicPlan:
         return [*(("source", origin) for origin in self.origins), ("target", self.topic)]
 
     @property
-    def judged(self) -> bool:
+    def compared(self) -> bool:
         """Whether digests are compared, bucket by bucket."""
         return self.skip is None and self.unknown is None and self.strategy in strategies.BY_BUCKET
 
@@ -150,10 +150,10 @@ def _plan_topic(
         untimed=manifest.untimed(flow.name, topic),
     )  # fmt: skip
     plan = replace(plan, strategy=chosen.strategy, why=chosen.reason)
-    if not plan.judged and len({via for via, _ in plan.feeds}) > 1:
+    if not plan.compared and len({via for via, _ in plan.feeds}) > 1:
         plan = replace(plan, skip=f"{plan.why}, and several flows feed it")
     sides = _sides(flow, topic, feeds, manifest, target)
-    if plan.judged:
+    if plan.compared:
         return plan, _plan_sides(sides, plan, manifest)
     if plan.strategy == "latest_by_key" and plan.skip is None:
         reopened = (change for side in sides for change in changed_since_scan(side, manifest))
@@ -168,7 +168,7 @@ def _sides(
     manifest: Manifest,
     target: ClusterSnapshot,
 ) -> list[SideNow]:
-    """Both sides of a topic, under its judge's name; without the target's if it is not there."""
+    """Both sides of a topic, by the flow that compares it; the target's only if it exists."""
     sides = [replace(feed, flow=flow.name) for feed in feeds]
     on_target = target.topics.get(topic)
     if on_target is None:

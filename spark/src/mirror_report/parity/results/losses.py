@@ -182,7 +182,7 @@ def out_of_sight(
 ) -> list[Loss]:
     """Losses that are unverifiable by now, because records are gone and the rest is no proof.
 
-    :param again: buckets that were classified again: as judged before, and as found now.
+    :param again: buckets that were classified again: as they were before, and as found now.
     """
     counts: defaultdict[TopicKey, Counter[str]] = defaultdict(Counter)
     for was, now in again:

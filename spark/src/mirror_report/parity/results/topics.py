@@ -44,7 +44,7 @@ def report_topic(
         return replace(empty, status="skipped", reason=topic.skip)
     if topic.strategy == "latest_by_key":
         return _by_key(context, manifest, plan, topic, empty)
-    if not topic.judged:
+    if not topic.compared:
         return _with_coverage(_not_compared(context, plan, topic, empty), 0)
     return _by_bucket(context, manifest, plan, topic, empty)
 
@@ -208,7 +208,7 @@ def _with_coverage(topic: TopicParity, uncompared: int) -> TopicParity:
 
 
 def _with_sealed(topic: TopicParity, total: Mapping[str, int] | None) -> TopicParity:
-    """Add what was sealed to what is judged in every run."""
+    """Add what was sealed to what is compared in every run."""
     if not total:
         return topic
     through, newest = (

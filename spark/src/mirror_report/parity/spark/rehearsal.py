@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.config import Cluster, Spark
 from mirror_report.model import Progress
 from mirror_report.parity import ParityError
-from mirror_report.parity.frames import align, compare, digest, judge, sql, totals
+from mirror_report.parity.frames import align, compare, digest, sql, status, totals
 from mirror_report.parity.plan import Range
 from mirror_report.parity.spark import class_archive, source
 from mirror_report.parity.spark.errors import spark_errors
@@ -82,7 +82,7 @@ def make(settings: Spark, progress: Progress) -> tuple[Path, bool]:
 
 
 def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
-    """Read, digest, keep, compare and judge, in small.
+    """Read, digest, keep, compare and add up, in small.
 
     :param rows: where digests may be written.
     """
@@ -109,14 +109,14 @@ def rehearse(session: SparkSession, settings: Spark, rows: Path) -> None:
     )  # fmt: skip
     buckets = compare.by_bucket(compare.with_lanes(digest.merge(kept), []), positions).persist()
     topics = sql.table(
-        session, judge.TOPICS_SCHEMA, [{"flow": "flow", "topic": "topic", "unread": False}]
+        session, status.TOPICS_SCHEMA, [{"flow": "flow", "topic": "topic", "unread": False}]
     )
-    nothing = sql.table(session, judge.RESULTS_SCHEMA, [])
-    judged = judge.judge(buckets, topics, nothing, "run").persist()
-    totals.summarise(judged, BUCKET_MS).collect()
-    totals.still_open(judged, compare.some_buckets(session, [])).collect()
-    judged.filter("candidate").orderBy("bucket").limit(10).collect()
-    judged.unpersist()
+    nothing = sql.table(session, status.RESULTS_SCHEMA, [])
+    statuses = status.statuses(buckets, topics, nothing, "run").persist()
+    totals.summarise(statuses, BUCKET_MS).collect()
+    totals.still_open(statuses, compare.some_buckets(session, [])).collect()
+    statuses.filter("candidate").orderBy("bucket").limit(10).collect()
+    statuses.unpersist()
     buckets.unpersist()
 
 

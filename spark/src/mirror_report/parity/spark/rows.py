@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from mirror_report.parity import ParityError
-from mirror_report.parity.frames import digest, judge, sql
+from mirror_report.parity.frames import digest, sql, status
 from mirror_report.parity.spark import scratch
 from mirror_report.parity.state import Manifest
 
@@ -60,7 +60,7 @@ class RowStorage:
 
     def results(self, name: str | None) -> DataFrame:
         """What was found in buckets that differ, of one directory."""
-        return self.read([name] if name else [], judge.RESULTS_SCHEMA)
+        return self.read([name] if name else [], status.RESULTS_SCHEMA)
 
     def read(self, names: Sequence[str], schema: str) -> DataFrame:
         """Rows of some directories, as :meth:`write` named them."""

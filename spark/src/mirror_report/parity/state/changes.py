@@ -155,7 +155,7 @@ def _without(manifest: Manifest, names: Iterable[str], flow: str, topic: str) ->
 
 
 def seal_numbers(manifest: Manifest, row: Mapping[str, Any]) -> Manifest:
-    """Move numbers of a topic from what is judged in every run to what is sealed.
+    """Move numbers of a topic from what is compared in every run to what is sealed.
 
     :param row: flow, topic, :data:`SEALED`, through_ms, newest_ms.
     """

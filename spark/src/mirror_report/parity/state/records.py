@@ -20,7 +20,7 @@ Origin = tuple[str, Side, str]
 
 
 def co_fed(flow: str, name: str) -> str:
-    """How the flow that judges a topic calls a source topic that another flow mirrors into it."""
+    """How the flow that compares a topic calls a source topic that another flow mirrors into it."""
     return f"{flow}/{name}"
 
 

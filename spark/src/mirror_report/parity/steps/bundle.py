@@ -48,11 +48,13 @@ def compare_rows(
 
     :param files: their rows, unpacked; at least one file.
     :param most: buckets that are named at most.
-    :returns: :func:`frames.bundles.summarise`, and rows of :func:`frames.bundles.judge` that
+    :returns: :func:`frames.bundles.summarise`, and rows of :func:`frames.bundles.statuses` that
         differ.
     """
     rows = session.read.schema(digest.SCHEMA).parquet(*(str(file) for file in files))
-    judged = bundles.judge(session, rows, source, target).persist()
-    summaries = [row.asDict() for row in bundles.summarise(judged).collect()]
-    differing = judged.filter("status = 'mismatch'").orderBy("topic", "bucket", "lane").limit(most)
+    statuses = bundles.statuses(session, rows, source, target).persist()
+    summaries = [row.asDict() for row in bundles.summarise(statuses).collect()]
+    differing = (
+        statuses.filter("status = 'mismatch'").orderBy("topic", "bucket", "lane").limit(most)
+    )
     return summaries, [row.asDict() for row in differing.collect()]

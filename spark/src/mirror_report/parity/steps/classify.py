@@ -34,16 +34,16 @@ from mirror_report.parity.state import Manifest, TopicKey
 MAX_CANDIDATES = 2_000
 
 
-# A bucket as judged, and its row of :data:`frames.judge.RESULTS_SCHEMA` now.
+# A bucket as it was before, and its row of :data:`frames.status.RESULTS_SCHEMA` now.
 Again = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
-def differing(judged: DataFrame) -> tuple[Rows, int]:
+def differing(statuses: DataFrame) -> tuple[Rows, int]:
     """Buckets to read again, and how many that nobody has classified are left for a later run.
 
-    :param judged: :func:`frames.judge.judge`.
+    :param statuses: :func:`frames.status.statuses`.
     """
-    candidates = judged.filter("candidate")
+    candidates = statuses.filter("candidate")
     # While a backlog is read, most buckets only wait for the rest of their source.
     waiting = F.col("n_target") >= F.col("n_source")
     chosen = candidates.orderBy("settled", waiting, "bucket").limit(MAX_CANDIDATES + 1)
@@ -81,23 +81,25 @@ def confirm(
 
 
 def earlier_results(
-    storage: RowStorage, manifest: Manifest, plan: RunPlan, judged: DataFrame
+    storage: RowStorage, manifest: Manifest, plan: RunPlan, statuses: DataFrame
 ) -> DataFrame:
     """Results of earlier runs without those of buckets that agree by now: these are history."""
     old = storage.results(manifest.results)
-    still = judged.filter(~F.col("equal")).select(*BUCKET)
+    still = statuses.filter(~F.col("equal")).select(*BUCKET)
     topics = sql.table(
         storage.session, "flow string, topic string",
-        [{"flow": topic.flow, "topic": topic.topic} for topic in plan.judged],
+        [{"flow": topic.flow, "topic": topic.topic} for topic in plan.compared],
     )  # fmt: skip
     return old.join(still, on=list(BUCKET), how="left_semi").unionByName(
         old.join(F.broadcast(topics), on=["flow", "topic"], how="left_anti")
     )
 
 
-def keep_earlier(storage: RowStorage, manifest: Manifest, plan: RunPlan, judged: DataFrame) -> str:
+def keep_earlier(
+    storage: RowStorage, manifest: Manifest, plan: RunPlan, statuses: DataFrame
+) -> str:
     """Name of the results when nothing has to be read again (:func:`earlier_results`)."""
-    earlier = earlier_results(storage, manifest, plan, judged)
+    earlier = earlier_results(storage, manifest, plan, statuses)
     return storage.write(earlier.coalesce(1), "results")
 
 
@@ -106,7 +108,7 @@ class Classifier:
 
     ``spent``: what the run has read by now. ``looks``: numbers of those that losses rest on, by
     topic (:func:`plan.copies.need`). ``again``: buckets that were known to have lost records, as
-    judged before and as found now.
+    they were before and as found now.
 
     :param differences: where their records lie now.
     """

@@ -7,14 +7,13 @@ from pyspark.sql import DataFrame
 
 from mirror_report.parity import BUCKET
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import align, compare, digest, retention, sql
-from mirror_report.parity.frames import judge as judging
+from mirror_report.parity.frames import align, compare, digest, retention, sql, status
 from mirror_report.parity.plan import RunPlan, buckets, positions
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Gone, Manifest
 
-# Buckets as :func:`frames.judge.judge` returns them.
-JudgedBuckets: TypeAlias = DataFrame
+# Buckets as :func:`frames.status.statuses` returns them.
+BucketStatuses: TypeAlias = DataFrame
 
 
 @dataclass(frozen=True)
@@ -43,32 +42,34 @@ def compare_digests(
     return Compared(digests, compare.by_bucket(digests, committed).persist())
 
 
-def judge(
+def statuses(
     context: RunContext,
     storage: RowStorage,
     manifest: Manifest,
     plan: RunPlan,
     compared: Compared,
-) -> JudgedBuckets:
-    """What is known of each bucket, persisted (:func:`frames.judge.judge`)."""
+) -> BucketStatuses:
+    """What is known of each bucket, persisted (:func:`frames.status.statuses`)."""
     rows = positions.topic_rows(manifest, plan)
-    return judging.judge(
-        compared.buckets, sql.table(storage.session, judging.TOPICS_SCHEMA, rows),
+    return status.statuses(
+        compared.buckets, sql.table(storage.session, status.TOPICS_SCHEMA, rows),
         storage.results(manifest.results), context.run_id, manifest.unreported,
         gaps=any(row["target_left"] for row in rows),
     ).persist()  # fmt: skip
 
 
 def removed_records(
-    storage: RowStorage, manifest: Manifest, compared: Compared, judged: JudgedBuckets
+    storage: RowStorage, manifest: Manifest, compared: Compared, statuses: BucketStatuses
 ) -> tuple[Gone, ...]:
     """Which of the records that left the target had to; the rest is in buckets that differ."""
     if not manifest.removals:
         return manifest.gone
     rows = compared.digests.join(
-        judged.filter("due and unequal").select(*BUCKET), on=list(BUCKET), how="left_anti"
+        statuses.filter("due and unequal").select(*BUCKET), on=list(BUCKET), how="left_anti"
     )
     both = rows.select(*digest.COLUMNS).unionByName(
         storage.sealed(manifest).select(*digest.COLUMNS)
     )
-    return retention.add(manifest.gone, retention.judge(storage.session, both, manifest.removals))
+    return retention.add(
+        manifest.gone, retention.gone_records(storage.session, both, manifest.removals)
+    )

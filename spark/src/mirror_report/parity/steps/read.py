@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.model import another_topic
 from mirror_report.parity import ParityError
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.frames import digest, judge
+from mirror_report.parity.frames import digest, status
 from mirror_report.parity.plan import (
     CHUNK_BYTES,
     FlowSnapshot,
@@ -31,7 +31,7 @@ from mirror_report.state.store import start_again
 # The rest of the time is for what differs: reading alone would never come to a result.
 READING_SHARE = 0.8
 # Layout of the rows on disk.
-COLUMNS = f"{digest.SCHEMA}; {judge.RESULTS_SCHEMA}"
+COLUMNS = f"{digest.SCHEMA}; {status.RESULTS_SCHEMA}"
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Scanner:
         if not chosen:
             return []
         with limited(self.context, self.session):
-            collapsed = latest_by_key.collapse(self._judged(chosen)).persist()
+            collapsed = latest_by_key.collapse(self._classes(chosen)).persist()
             collapsed.count()
             later = self._later(chosen)
             final = self._without_expired(collapsed, later.values())
@@ -138,7 +138,7 @@ class Scanner:
             collapsed, self._table(latest_by_key.RETAINED_SCHEMA, rows)
         )
 
-    def _judged(self, topics: Sequence[CompactedTopic]) -> DataFrame:
+    def _classes(self, topics: Sequence[CompactedTopic]) -> DataFrame:
         beyond = self._unreadable(topics)
         topics = self._readable(topics)
         records = self.reader.bucketed(self._ranges(topics), Widths(self.context.bucket_ms))
@@ -154,7 +154,7 @@ class Scanner:
         )
         if not self.new:
             keys = latest_by_key.by_key(timed, places)
-            return latest_by_key.judge(self._with_history(keys, topics), beyond)
+            return latest_by_key.with_class(self._with_history(keys, topics), beyond)
         wrong = self._table(
             new_records.WRONG_SCHEMA, (row for topic in topics for row in _wrong_records(topic))
         )
@@ -167,7 +167,7 @@ class Scanner:
             ),
         )  # fmt: skip
         keys = self._with_history(new_records.by_key(timed, wrong, places), topics)
-        return new_records.judge(keys, tombstones, beyond)
+        return new_records.with_class(keys, tombstones, beyond)
 
     def _with_history(self, keys: DataFrame, topics: Sequence[CompactedTopic]) -> DataFrame:
         ends = (row for topic in topics for row in topic.ends_seen())

@@ -1,7 +1,7 @@
 """Keeping the state small: fewer directories, hours in the place of minutes that are closed.
 
 An hour is sealed when each of its minutes is verified and long past. What comes later with its time
-makes a new minute, which is judged by itself: everything sealed lies at lower offsets.
+makes a new minute, which is compared by itself: everything sealed lies at lower offsets.
 
 Each run compares all minutes that are not sealed, and a producer chooses the times of its records.
 So of each topic only the minutes of its newest hours are left apart, whenever these are, and of
@@ -42,19 +42,19 @@ def seal(
     storage: RowStorage,
     manifest: Manifest,
     digests: DataFrame,
-    judged: DataFrame,
+    statuses: DataFrame,
     *,
     verified: int,
 ) -> Manifest:
     """Merge what has become many directories; seal what is closed, forget what is too old.
 
-    :param digests: all of them with lanes; ``judged``: all buckets; ``verified``: how many of them
-        are that were not.
+    :param digests: all of them with lanes; ``statuses``: all buckets; ``verified``: how many of
+        them are that were not.
     """
     if len(manifest.digests) <= MAX_DIRECTORIES and verified <= MANY_MINUTES:
         return manifest
     hour = align.hour(F.col("bucket")).alias("hour")
-    closed = _closed(judged, digests, hour, context.now_ms).persist()
+    closed = _closed(statuses, digests, hour, context.now_ms).persist()
     names, left = manifest.sealed, digests
     if not closed.isEmpty():
         rows = digests.withColumn("hour", hour)
@@ -65,7 +65,7 @@ def seal(
         )
         left = rows.join(closed, on=ON, how="left_anti").select(*digest.COLUMNS)
         names = (*names, storage.write(digest.merge(hours).coalesce(1), "sealed"))
-        for numbers in _numbers(judged.withColumn("hour", hour), closed, context.bucket_ms):
+        for numbers in _numbers(statuses.withColumn("hour", hour), closed, context.bucket_ms):
             manifest = changes.seal_numbers(manifest, numbers)
     merged = storage.write(digest.merge(left).coalesce(1), "digest-merged")
     closed.unpersist()
@@ -74,14 +74,14 @@ def seal(
     return replace(manifest, digests=(merged,), sealed=names)
 
 
-def _closed(judged: DataFrame, digests: DataFrame, hour: Any, now_ms: int) -> DataFrame:
+def _closed(statuses: DataFrame, digests: DataFrame, hour: Any, now_ms: int) -> DataFrame:
     """Hours of which all is verified, and old or not among the newest: flow, topic, hour."""
     sound = (F.col("status") == "verified") & F.col("equal") & F.col("due")
     newest_first = Window.partitionBy("flow", "topic").orderBy(F.col("hour").desc())
     rows = digests.groupBy("flow", "topic", hour).agg(F.count(F.lit(1)).alias("rows"))
     many = (F.col("rows_from_here") > NEWEST_ROWS) & (F.col("place") > LEAST_HOURS)
     return (
-        judged.groupBy("flow", "topic", hour)
+        statuses.groupBy("flow", "topic", hour)
         .agg(
             F.min(F.coalesce(sound, F.lit(False))).alias("sound"),
             F.max("ts_max").alias("newest_ms"),
@@ -97,10 +97,10 @@ def _closed(judged: DataFrame, digests: DataFrame, hour: Any, now_ms: int) -> Da
     )
 
 
-def _numbers(judged: DataFrame, closed: DataFrame, bucket_ms: int) -> Sequence[Mapping[str, Any]]:
+def _numbers(statuses: DataFrame, closed: DataFrame, bucket_ms: int) -> Sequence[Mapping[str, Any]]:
     """Of each topic that has newly sealed hours: :data:`state.changes.SEALED` and two times."""
     sums = (
-        judged.join(closed, on=ON, how="left_semi")
+        statuses.join(closed, on=ON, how="left_semi")
         .groupBy("flow", "topic")
         .agg(
             F.sum("n_source").alias("source_records"),

@@ -1,4 +1,4 @@
-"""Judging buckets that stay open: what is new of them is counted, slice by slice of offsets."""
+"""Counting buckets that stay open: what is new of them, slice by slice of offsets."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from mirror_report.parity.plan.open_slices import Slices
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey
-from mirror_report.parity.steps.compare import JudgedBuckets
+from mirror_report.parity.steps.compare import BucketStatuses
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Counted:
 def still_open(
     storage: RowStorage,
     manifest: Manifest,
-    judged: JudgedBuckets,
+    statuses: BucketStatuses,
     lanes: Iterable[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Buckets that are not closed: rows of :func:`frames.totals.still_open`.
@@ -58,7 +58,7 @@ def still_open(
     if not any(lane["n_open"] for lane in lanes):
         return []
     followed = compare.some_buckets(storage.session, _followed(manifest))
-    return [row.asDict() for row in totals.still_open(judged, followed).collect()]
+    return [row.asDict() for row in totals.still_open(statuses, followed).collect()]
 
 
 class Counter:
@@ -210,11 +210,11 @@ class Counter:
         return counted.join(chosen, on=list(BUCKET), how="left_semi")
 
     def keep(
-        self, counted: Counted, judged: JudgedBuckets
+        self, counted: Counted, statuses: BucketStatuses
     ) -> tuple[Manifest, list[dict[str, Any]]]:
         """With what was counted, and what is known now of the buckets that are not due.
 
-        :param judged: :func:`frames.judge.judge`.
+        :param statuses: :func:`frames.status.statuses`.
         :returns: the manifest, and samples as of :func:`frames.classify.samples`.
         """
         storage, manifest, done = self.storage, self.manifest, counted.slices
@@ -228,7 +228,7 @@ class Counter:
         rows = self._of_slices(counted.rows, done)
         not_due = rows.join(chosen, on=list(BUCKET), how="left_semi")
         sliced = slices.by_bucket(not_due)
-        results = slices.outcome(judged, sliced, self.context.run_id)
+        results = slices.outcome(statuses, sliced, self.context.run_id)
         earlier = storage.results(manifest.results).join(sliced, on=list(BUCKET), how="left_anti")
         in_this_run = {(*each.topic.key, *bucket.key) for each in done for bucket in each.buckets}
         others = [

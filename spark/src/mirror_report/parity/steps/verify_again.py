@@ -86,7 +86,7 @@ def _next(
     storage: RowStorage, topics: Sequence[DigestRow], cursors: Cursors, both_sides: DataFrame
 ) -> tuple[list[dict[str, Any]], Cursors]:
     """Whose turn it is; a topic that has come to its end begins again the next time."""
-    judged = [topic for topic in topics if not topic["unread"]]
+    complete = [topic for topic in topics if not topic["unread"]]
     cursor_rows = sql.table(
         storage.session, CURSOR_SCHEMA,
         [
@@ -95,7 +95,7 @@ def _next(
                 "topic": topic["topic"],
                 "cursor": cursors.get(topic["flow"], {}).get(topic["topic"], NEVER),
             }
-            for topic in judged
+            for topic in complete
         ],
     )  # fmt: skip
     in_turn = Window.partitionBy("flow", "topic").orderBy("bucket", "lane")
@@ -110,7 +110,7 @@ def _next(
     rows = [row.asDict() for row in chosen.collect()]
     if len(rows) < MOST:
         left = {(row["flow"], row["topic"]) for row in rows}
-        ended = {(topic["flow"], topic["topic"]) for topic in judged} - left
+        ended = {(topic["flow"], topic["topic"]) for topic in complete} - left
         cursors = {
             flow: {topic: at for topic, at in of_flow.items() if (flow, topic) not in ended}
             for flow, of_flow in cursors.items()

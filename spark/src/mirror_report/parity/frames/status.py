@@ -11,9 +11,9 @@ from mirror_report.parity import ACCOUNTABLE, BUCKET, BY_LANE, LASTING
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived
 
-# Topics to judge: whether records are unread, and until when records of a side expired before they
-# were read; of the target, how many by lane, as JSON (null: nobody knows); whether its buckets are
-# hours.
+# Topics to compare: whether records are unread, and until when records of a side expired before
+# they were read; of the target, how many by lane, as JSON (null: nobody knows); whether its
+# buckets are hours.
 TOPICS_SCHEMA = (
     "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint, "
     "target_left string, by_hour boolean"
@@ -44,7 +44,7 @@ SLICED_PAIR = "concat('sliced-', pair)"
 _KNOWN = (*CLASSES, *BESIDE, *(f"new_{name}" for name in ACCOUNTABLE))
 
 
-def judge(
+def statuses(
     buckets: DataFrame,
     topics: DataFrame,
     results: DataFrame,
