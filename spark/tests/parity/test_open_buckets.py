@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from mirror_report.config import Flow
+from mirror_report.config import Budget, Flow
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, RunPlan, TopicPlan, open_buckets, open_slices
 from mirror_report.parity.plan.open_buckets import OpenBucket, OpenTopic
 from mirror_report.parity.plan.open_slices import Slices
+from mirror_report.parity.plan.ranges import Spent
 from mirror_report.parity.state import SIDES, Gap, Manifest, SideState
 
 FLOW = Flow(name="f", source="a", target="z", include="t", group_id="g")
@@ -214,8 +215,8 @@ def test_a_bucket_that_was_not_followed_is_open_for_as_long_as_those_may_be() ->
 def test_what_a_run_can_not_read_at_once_is_counted_in_parts_and_judged_when_all_is() -> None:
     first = noted(read_to(Manifest(60_000), 60, 70), NOW, (BUCKET, 5))
     (found,) = slices(first, 55)
-    now = open_slices.within(found, None, 20)
-    assert now is not None
+    budget = Budget(max_bytes=None, max_records=20)
+    now, _ = open_slices.part(found, Spent().share_of(budget, found.ranges))
     assert (spans(now), now.whole) == ({"source": (20, 28), "target": (22, 33)}, False)
     begun = open_slices.with_counted(first, now)
     (bucket,) = of(begun).buckets
@@ -232,8 +233,9 @@ def test_what_a_run_can_not_read_at_once_is_counted_in_parts_and_judged_when_all
 
 def test_nothing_is_counted_without_a_budget_and_all_of_it_without_a_bound() -> None:
     (found,) = slices(noted(read_to(Manifest(60_000), 60, 70), NOW, (BUCKET, 5)), 55)
-    assert open_slices.within(found, 0.0, None) is None
-    assert open_slices.within(found, None, None) is found
+    assert Spent().share_of(Budget(max_bytes=0), found.ranges) == 0
+    whole = Spent().share_of(Budget(max_bytes=None), found.ranges)
+    assert open_slices.part(found, whole) == (found, None)
 
 
 def test_buckets_that_come_late_are_counted_up_to_the_others_before_they_go_on_with_them() -> None:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirror_report.config import Flow
+from mirror_report.config import Budget, Flow
 from mirror_report.model import Baseline, ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, Range
 from mirror_report.parity.plan import topics as plan
-from mirror_report.parity.plan.boundaries import Boundary, within_budget
+from mirror_report.parity.plan.boundaries import within_budget
 from mirror_report.parity.plan.ranges import chunks, join
 from mirror_report.parity.plan.snapshots import of_present_topics
-from mirror_report.parity.state import Manifest, SideState, basis
+from mirror_report.parity.state import Boundary, Manifest, SideState, basis
 from mirror_report.state.baselines import of_flow
 
 FLOW = Flow(name="f", source="a", target="b", include="t|u", topics=("t", "u"))
@@ -315,14 +315,14 @@ def offsets(some: list[Range]) -> list[tuple[str, int, int]]:
 
 @given(ranges, st.integers(1, 20_000))
 def test_a_budget_cuts_the_newest_and_loses_nothing(some: list[Range], budget: int) -> None:
-    now, later = within_budget(some, budget)
+    now, later = within_budget(some, Budget(max_bytes=budget))
     assert sorted(offsets([*now, *later])) == sorted(offsets(some))
     assert now, "each topic gets on"
     cut = {wanted.partition: wanted.end for wanted in now}
     begun = {wanted.partition: wanted.start for wanted in some} | cut
     assert all(begun[wanted.partition] == wanted.start for wanted in later), "oldest first"
     assert sum(wanted.bytes for wanted in now) <= budget + 10 * len(some)
-    assert within_budget(some, None) == (some, [])
+    assert within_budget(some, Budget(max_bytes=None)) == (some, [])
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4),
@@ -336,7 +336,9 @@ def test_a_budget_reads_no_source_that_cannot_be_judged(
         bounds.append(Boundary({"t": {0: at[0]}}, {0: at[1]}))
     some = [Range("f", side, "t", "t", 0, 0, end) for side, end in
             (("source", at[0] + 9), ("target", at[1] + 9))]  # fmt: skip
-    now, later = within_budget(some, None, budget, {("f", "t"): bounds})
+    now, later = within_budget(
+        some, Budget(max_bytes=None, max_records=budget), {("f", "t"): bounds}
+    )
     assert sorted(offsets([*now, *later])) == sorted(offsets(some))
     ends = {"source": 0, "target": 0} | {wanted.side: wanted.end for wanted in now}
     assert sum(ends.values()) > 0, "it gets on"

@@ -172,8 +172,8 @@ def result(last: Scan | None, unreported: tuple[str, ...] = (), **keys: int) -> 
 
 def test_what_was_found_is_remembered_as_plain_data() -> None:
     found = result(None, verified=3, extra=2)
-    assert scans.last_of({"f": {"t": asdict(found)}}, "f", "t") == found
-    assert scans.last_of({}, "f", "t") is None
+    assert scans.last_of({"f": {"t": asdict(found)}}, ("f", "t")) == found
+    assert scans.last_of({}, ("f", "t")) is None
     assert (found.source_keys, found.target_keys, found.newest_ms) == (2, 2, 7)
 
 

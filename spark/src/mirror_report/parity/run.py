@@ -30,7 +30,7 @@ from mirror_report.parity.results import findings, losses, retention, scans, sum
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive, scratch
 from mirror_report.parity.spark.errors import JvmError, spark_errors
-from mirror_report.parity.state import Manifest, TopicKey, changes, files
+from mirror_report.parity.state import Manifest, TopicKey, changes, files, topic_value
 from mirror_report.parity.steps import observe
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError
@@ -239,12 +239,14 @@ def _compare(context: RunContext, storage: RowStorage, state: RunState) -> RunSt
     if differ := any(row["candidates"] for row in rows):
         state, samples = _classify(context, storage, state, compared, statuses)
     elif manifest.results is not None:
-        results = classify.keep_earlier(storage, manifest, plan, statuses)
+        # Nothing has to be read again.
+        earlier = classify.earlier_results(storage, manifest, plan, statuses)
+        results = storage.write(earlier.coalesce(1), "results")
         state = replace(state, manifest=replace(manifest, results=results))
-    earlier = state.manifest.results
+    before_open = state.manifest.results
     state, lost = _count_open(context, storage, state, compared, statuses)
     samples += lost
-    if differ or state.manifest.results != earlier:
+    if differ or state.manifest.results != before_open:
         final = compare.statuses(context, storage, state.manifest, plan, compared)
         rows = summaries.by_topic(totals.summarise(final, context.bucket_ms).collect())
     before = state.manifest
@@ -341,7 +343,8 @@ def _count_open(
     manifest, samples = counter.keep(counted, statuses)
     # What differs in its time alone may close such a loss only where a copy may lie.
     manifest = copies.need(
-        manifest, {topic: range(len(copies.of_topic(manifest, topic))) for topic in counted.lost}
+        manifest,
+        {topic: range(len(topic_value(manifest.looks, topic, ()))) for topic in counted.lost},
     )
     return replace(state, manifest=replace(manifest, unreadable=state.manifest.unreadable)), samples
 

@@ -11,12 +11,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.parity import BUCKET
 from mirror_report.parity.frames import compare, digest
 from mirror_report.parity.frames.sql import table
-from mirror_report.parity.state import Bundle
+from mirror_report.parity.state import BEHIND_ALL, Bundle
 
 STARTS_SCHEMA = "flow string, side string, topic string, origin string, partition int"
 TOPICS_SCHEMA = "flow string, topic string"
 STATUSES = ("verified", "in_flight", "mismatch", "skipped")
-ALL = 2**62
 
 
 def statuses(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) -> DataFrame:
@@ -43,7 +42,7 @@ def statuses(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundl
     skips = (
         begun.join(first, on=["flow", "side", "origin", "partition"], how="left")
         .groupBy("flow", "topic", "lane")
-        .agg(F.max(F.coalesce("first", F.lit(ALL))).alias("skip_through"))
+        .agg(F.max(F.coalesce("first", F.lit(BEHIND_ALL))).alias("skip_through"))
     )
     buckets = compare.by_bucket(
         merged, table(session, compare.POSITIONS_SCHEMA, positions(ours, theirs))

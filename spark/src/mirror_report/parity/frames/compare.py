@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.model import SIDES
 from mirror_report.parity import BUCKET
 from mirror_report.parity.frames.digest import LOW_39, SUMS_64, normalise
 from mirror_report.parity.frames.sql import derived, named, table
@@ -34,7 +35,6 @@ POSITIONS_SCHEMA = (
 )
 
 _SUMS = tuple(name for name in SUMS_64 if name != "order")
-_SIDES = ("source", "target")
 _KINDS = {
     "sum": ("n", "order_weight"),
     "bit_xor": ("x1", "x2"),
@@ -76,7 +76,7 @@ def by_bucket(digests: DataFrame, positions: DataFrame) -> DataFrame:
         equal, disordered (the same records in another order), all_older (of the target, all may be
         copies of what the source had lost when it was first read), pair.
     """
-    both = ", ".join(part.format(side) for side in _SIDES for part in _parts())
+    both = ", ".join(part.format(side) for side in SIDES for part in _parts())
     return _by_lane(_by_partition(digests, positions)).select(
         *BUCKET,
         "n_source",
@@ -113,13 +113,13 @@ def _by_partition(digests: DataFrame, positions: DataFrame) -> DataFrame:
         "other_origin": f"max({_on('source', 'origin')})",
         **{
             f"{name}_{side}": f"coalesce({kind}({_on(side, name)}), 0L)"
-            for side in _SIDES
+            for side in SIDES
             for kind, names in _KINDS.items()
             for name in names
         },
         **{
             f"{name}_{side}_{half}": f"coalesce(sum({_on(side, f'{name}_{half}')}), 0L)"
-            for side in _SIDES
+            for side in SIDES
             for name in SUMS_64
             for half in ("lo", "hi")
         },
@@ -154,7 +154,7 @@ def _by_lane(partitions: DataFrame) -> DataFrame:
         "disordered": "bool_or(disordered)",
         **{
             f"{name}_{side}": f"{kind}({name}_{side})"
-            for side in _SIDES
+            for side in SIDES
             for name, kind in {"n": "sum", "x1": "bit_xor", "x2": "bit_xor"}.items()
         },
         **{
@@ -171,7 +171,7 @@ def _on(side: str, name: str) -> str:
 
 
 def _of_sides(names: Collection[str]) -> tuple[str, ...]:
-    return tuple(f"{name}_{side}" for side in _SIDES for name in names)
+    return tuple(f"{name}_{side}" for side in SIDES for name in names)
 
 
 def _parts() -> list[str]:

@@ -8,13 +8,12 @@ good as absent. Numbers are numbers of keys.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.model import SIDES
 from mirror_report.parity import SAMPLES, WRONG_KEYS
 from mirror_report.parity.frames import fingerprint
 
 # A key: its 128-bit hash, in the lane in which its records have an order.
 KEY = ("flow", "topic", "lane", "k1", "k2")
-
-SIDES = ("source", "target")
 
 # Per partition: offset from which on records count, and next source offset to mirror (source only).
 PLACES_SCHEMA = (

@@ -7,6 +7,7 @@ records lie, or the target holds a later one of the key there. A cleaner removes
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from mirror_report.model import SIDES
 from mirror_report.parity import WRONG_KEYS
 from mirror_report.parity.frames import latest_by_key
 from mirror_report.parity.frames.latest_by_key import KEY
@@ -39,7 +40,7 @@ def by_key(records: DataFrame, wrong: DataFrame, places: DataFrame) -> DataFrame
     columns = (*KEY, "side", *RECORD)
     rows = latest_by_key.hashed(records, places).select(*columns)
     rows = rows.unionByName(wrong.select(*columns))
-    on_source, on_target = (F.col("side") == side for side in latest_by_key.SIDES)
+    on_source, on_target = (F.col("side") == side for side in SIDES)
     record = F.struct(*RECORD)
     return rows.groupBy(*KEY).agg(
         F.max(F.when(on_source & F.col("below"), record)).alias("source"),

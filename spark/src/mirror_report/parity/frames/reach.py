@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.parity import BUCKET, PARTITION
 from mirror_report.parity.frames.compare import WHOLE_TOPIC
+from mirror_report.parity.state import BEHIND_ALL
 
 # Offsets by look, the oldest look first. ``looks``: of the source committed positions, of the
 # target ends; of the source also ``following``, ends taken after these, and ``ends``, those of the
@@ -17,8 +18,6 @@ LOOKS_SCHEMA = (
     "flow string, side string, origin string, partition int, "
     "looks array<bigint>, following array<bigint>, ends array<bigint>"
 )
-# A place behind all others.
-ALL = 2**62
 # Source offsets among which the first and the last record that match stand for all that do.
 STRETCH = 256
 
@@ -45,7 +44,7 @@ def looked_at(records: DataFrame, looks: DataFrame) -> DataFrame:
                     F.coalesce(F.get("ends", F.col("born") - 1), F.lit(0))
                 ),
                 "beyond": F.when(spread, F.col("look") + 1).otherwise(
-                    F.coalesce(F.get("ends", F.col("look")), F.lit(ALL))
+                    F.coalesce(F.get("ends", F.col("look")), F.lit(BEHIND_ALL))
                 ),
             }
         )

@@ -35,7 +35,8 @@ _BELOW = "if(due, 0L, below)"
 # Slices have counted it.
 _SLICED = f"not due and coalesce(known_pair = {SLICED_PAIR}, false)"
 _BAD = f"{_DECIDED} and {{status}} not in ('verified', 'skipped')"
-NUMBERS_OF_RECORDS = {
+# Of records, of classes and of buckets.
+NUMBERS = {
     "source_records": "sum(n_source)",
     "target_records": "sum(n_target)",
     "skipped_records": "sum(skipped)",
@@ -43,12 +44,8 @@ NUMBERS_OF_RECORDS = {
     "replaced_records": f"sum({REPLACED})",
     "below_records": f"sum({_BELOW})",
     "unmatched_records": "sum(least(unverifiable, greatest(n_target - n_source, 0L)))",
-}
-NUMBERS_OF_CLASSES = {
     **{name: f"sum({name})" for name in CLASSES},
     **{f"accounted_{name}": f"sum(accounted_{name})" for name in ACCOUNTABLE},
-}
-NUMBERS_OF_BUCKETS = {
     "candidates": "count_if(candidate)",
     "worst": f"max(cast(array_position({SEVERITIES}, status) as int)) - 1",
     "next_worst": f"max(cast(array_position({SEVERITIES}, next_status) as int)) - 1",
@@ -66,10 +63,10 @@ def summarise(statuses: DataFrame, bucket_ms: int) -> DataFrame:
         closed.
     """
     numbers = (
-        NUMBERS_OF_RECORDS | NUMBERS_OF_CLASSES | NUMBERS_OF_BUCKETS | _times(bucket_ms)
+        NUMBERS | _times(bucket_ms)
         | _by_status("status") | {f"next_{k}": v for k, v in _by_status("next_status").items()}
+        | {"n_open": f"count_if(not ({_CLOSED}))"}
     )  # fmt: skip
-    numbers |= {"n_open": f"count_if(not ({_CLOSED}))"}
     by_hour = (
         _with_first_bad(statuses).groupBy("flow", "topic", "lane", "hour").agg(*named(numbers))
     )

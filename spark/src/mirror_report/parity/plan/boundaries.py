@@ -7,55 +7,29 @@ target was read up to one of them, what was read of the source below it is compa
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from types import MappingProxyType
 
+from mirror_report.config import Budget
 from mirror_report.parity import Key, grouped, thinned
-from mirror_report.parity.plan.ranges import Range, split, total_bytes, total_records
+from mirror_report.parity.plan.ranges import Range, Spent, split, total_bytes, total_records
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import SIDES, Manifest, TopicKey, changes, fed_by
-from mirror_report.state.partitions import offsets, texts
+from mirror_report.parity.state import (
+    SIDES,
+    Boundary,
+    Manifest,
+    TopicKey,
+    changes,
+    fed_by,
+    topic_value,
+)
 
 # The rest of a budget that does not suffice is for confirming what differs.
 READING_SHARE = 0.9
 # Per topic (:func:`parity.thinned`).
 MOST = 32
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """One pair.
-
-    :param source: topic of the source -> partition -> committed position.
-    :param target: partition -> end, taken after the positions.
-    """
-
-    source: Mapping[str, Mapping[int, int]]
-    target: Mapping[int, int]
-
-    @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Self:
-        """What the manifest holds."""
-        source = {origin: offsets(parts) for origin, parts in plain["source"].items()}
-        return cls(source, offsets(plain["target"]))
-
-    def dump(self) -> dict[str, Any]:
-        """JSON types only."""
-        source = {origin: texts(parts) for origin, parts in self.source.items()}
-        return {"source": source, "target": texts(self.target)}
-
-    def end(self, part: Range) -> int:
-        """Up to where it asks for a range; one that it does not know it asks for nothing of."""
-        ends = self.target if part.side == "target" else self.source.get(part.origin, {})
-        return ends.get(part.partition, 0)
-
-
-def of_topic(manifest: Manifest, topic: TopicKey) -> list[Boundary]:
-    """Boundaries of a topic, the oldest first."""
-    flow, name = topic
-    return [Boundary.load(plain) for plain in manifest.boundaries.get(flow, {}).get(name, ())]
 
 
 def reached(manifest: Manifest, topic: TopicKey) -> Boundary | None:
@@ -66,7 +40,7 @@ def reached(manifest: Manifest, topic: TopicKey) -> Boundary | None:
     return next(
         (
             boundary
-            for boundary in reversed(of_topic(manifest, topic))
+            for boundary in reversed(topic_value(manifest.boundaries, topic, ()))
             if all(following.get(partition, -1) >= end
                    for partition, end in boundary.target.items())
         ),
@@ -77,7 +51,7 @@ def reached(manifest: Manifest, topic: TopicKey) -> Boundary | None:
 def note(manifest: Manifest, plan: RunPlan) -> Manifest:
     """Keep the boundaries of this run; older ones than the one that is reached say no more."""
     for topic in plan.compared:
-        kept = of_topic(manifest, topic.key)
+        kept = list(topic_value(manifest.boundaries, topic.key, ()))
         if (at := reached(manifest, topic.key)) is not None:
             kept = kept[kept.index(at) :]
         now = observed(plan.snapshots, topic)
@@ -96,10 +70,10 @@ def without_read(manifest: Manifest, plan: RunPlan) -> Manifest:
 
 
 def _with(manifest: Manifest, topic: TopicKey, kept: Sequence[Boundary]) -> Manifest:
-    if kept == of_topic(manifest, topic):
+    if tuple(kept) == topic_value(manifest.boundaries, topic, ()):
         return manifest
-    plain = [boundary.dump() for boundary in kept]
-    return replace(manifest, boundaries=changes.with_topic(manifest.boundaries, *topic, plain))
+    changed = changes.with_topic(manifest.boundaries, *topic, tuple(kept))
+    return replace(manifest, boundaries=changed)
 
 
 def observed(
@@ -127,9 +101,8 @@ def observed(
 
 def within_budget(
     ranges: Sequence[Range],
-    max_bytes: float | None,
-    max_records: int | None = None,
-    boundaries: Mapping[TopicKey, Sequence[Boundary]] | None = None,
+    budget: Budget,
+    boundaries: Mapping[TopicKey, Sequence[Boundary]] = MappingProxyType({}),
 ) -> tuple[list[Range], list[Range]]:
     """What to read now and what has to wait: of each topic the same share, oldest records first.
 
@@ -138,18 +111,13 @@ def within_budget(
 
     :returns: (now, backlog); of each topic at least one record is read, so every run gets on.
     """
-    sizes = ((max_bytes, total_bytes(ranges)), (max_records, total_records(ranges)))
-    shares = [
-        READING_SHARE * bound / total
-        for bound, total in sizes
-        if bound is not None and total > bound
-    ]
-    if not shares:
+    share = Spent().share_of(budget, ranges)
+    if share == 1:
         return list(ranges), []
     now: list[Range] = []
     later: list[Range] = []
     for key, parts in grouped(ranges, lambda part: part.topic_key).items():
-        ends = _ends(parts, min(shares), (boundaries or {}).get(key, ()))
+        ends = _ends(parts, share * READING_SHARE, boundaries.get(key, ()))
         for whole in parts:
             end = ends.get((*whole.key, whole.partition), whole.start)
             now += [replace(whole, end=end)] if end > whole.start else []
@@ -172,6 +140,12 @@ def _ends(ranges: Sequence[Range], share: float, boundaries: Sequence[Boundary])
     return ends
 
 
+def _end(boundary: Boundary, part: Range) -> int:
+    """Up to where a boundary asks for a range; of one that it does not know, for nothing."""
+    ends = boundary.target if part.side == "target" else boundary.source.get(part.origin, {})
+    return ends.get(part.partition, 0)
+
+
 def _steps(ranges: Sequence[Range], boundaries: Sequence[Boundary]) -> Iterator[list[Range]]:
     """Ranges of one topic in the order in which to read them."""
     left = list(ranges)
@@ -179,7 +153,7 @@ def _steps(ranges: Sequence[Range], boundaries: Sequence[Boundary]) -> Iterator[
         for side in SIDES[::-1]:
             step = []
             for number, part in enumerate(left):
-                end = part.end if boundary is None else min(part.end, boundary.end(part))
+                end = part.end if boundary is None else min(part.end, _end(boundary, part))
                 if part.side == side and end > part.start:
                     step.append(replace(part, end=end))
                     left[number] = replace(part, start=end)

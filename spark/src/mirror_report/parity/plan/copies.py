@@ -9,67 +9,25 @@ Only a mirror that was set back copies a record once more: what it copies again,
 has seen below the position.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from mirror_report.parity.plan import boundaries
-from mirror_report.parity.plan.boundaries import Boundary
-from mirror_report.parity.plan.moments import Offsets
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import BEHIND_ALL, Manifest, TopicKey, changes
-from mirror_report.state.partitions import offsets, texts
+from mirror_report.parity.state import (
+    BEHIND_ALL,
+    Look,
+    Manifest,
+    Offsets,
+    TopicKey,
+    changes,
+    topic_value,
+)
 
 # Per topic, of the looks that no known loss needs, and of those that one does.
 MOST, MOST_NEEDED = 8, 64
-
-
-@dataclass(frozen=True)
-class Look:
-    """One look at a topic.
-
-    :param boundary: committed positions, and the ends of the target that were taken after them.
-    :param following: ends of the source that were taken after these; ``None``: not known yet.
-    :param needed: a known loss was found at it, or not before it.
-    """
-
-    boundary: Boundary
-    following: Offsets | None = None
-    needed: bool = False
-
-    @classmethod
-    def load(cls, plain: Mapping[str, Any]) -> Self:
-        """What the manifest holds."""
-        ends = plain["following"]
-        if ends is not None:
-            ends = {origin: offsets(parts) for origin, parts in ends.items()}
-        return cls(Boundary.load(plain), ends, plain["needed"])
-
-    def dump(self) -> dict[str, Any]:
-        """JSON types only."""
-        following = None
-        if self.following is not None:
-            following = {origin: texts(parts) for origin, parts in self.following.items()}
-        return {**self.boundary.dump(), "following": following, "needed": self.needed}
-
-    def before(self, now: Boundary, ends: Offsets) -> Self:
-        """The same look, after another one.
-
-        :param ends: of the source, at that one.
-        """
-        positions: dict[str, Mapping[int, int]] = {}
-        for origin, parts in self.boundary.source.items():
-            again = now.source.get(origin, {})
-            positions[origin] = {p: min(at, again.get(p, 0)) for p, at in parts.items()}
-        following = ends if self.following is None else self.following
-        return replace(self, boundary=replace(self.boundary, source=positions), following=following)
-
-
-def of_topic(manifest: Manifest, topic: TopicKey) -> list[Look]:
-    """Looks at a topic, the oldest first."""
-    flow, name = topic
-    return [Look.load(plain) for plain in manifest.looks.get(flow, {}).get(name, ())]
 
 
 def note(
@@ -89,7 +47,7 @@ def note(
         if now is None:
             continue
         ends = _ends(snapshots, topic)
-        looks = [look.before(now, ends) for look in of_topic(manifest, topic.key)]
+        looks = [look.before(now, ends) for look in topic_value(manifest.looks, topic.key, ())]
         # Where several flows feed a topic, the target was observed again after the first of them.
         alone = len({via for via, _ in topic.feeds}) == 1
         if not looks or looks[-1].boundary != now:
@@ -100,17 +58,16 @@ def note(
     return manifest
 
 
-def need(manifest: Manifest, needed: Mapping[TopicKey, Iterable[int]]) -> Manifest:
+def need(manifest: Manifest, needed: Mapping[TopicKey, Collection[int]]) -> Manifest:
     """Keep the looks that known losses rest on.
 
-    :param needed: their numbers, by topic, as :func:`of_topic` lists them; that of what no look has
+    :param needed: their numbers, by topic, the oldest has 0; that of what no look has
         seen, such as of a mirror whose positions are gone, is behind them all.
     """
     for topic, numbers in needed.items():
-        needed_ones = set(numbers)
         looks = [
-            replace(look, needed=look.needed or number in needed_ones)
-            for number, look in enumerate(of_topic(manifest, topic))
+            replace(look, needed=look.needed or number in numbers)
+            for number, look in enumerate(topic_value(manifest.looks, topic, ()))
         ]
         manifest = _with(manifest, topic, looks)
     return manifest
@@ -120,7 +77,7 @@ def without_losses(manifest: Manifest, topics: Iterable[TopicPlan]) -> Manifest:
     """Let go what was kept for losses of topics that have none any more."""
     for topic in topics:
         now = manifest.numbers(topic.key)
-        looks = of_topic(manifest, topic.key)
+        looks = topic_value(manifest.looks, topic.key, ())
         if not now.get("missing") and any(look.needed for look in looks):
             free = [replace(look, needed=False) for look in looks]
             manifest = _with(manifest, topic.key, _few(free))
@@ -181,5 +138,5 @@ def _few(looks: Sequence[Look]) -> list[Look]:
 
 
 def _with(manifest: Manifest, topic: TopicKey, looks: Sequence[Look]) -> Manifest:
-    plain = [look.dump() for look in looks]
-    return replace(manifest, looks=changes.with_topic(manifest.looks, *topic, plain))
+    changed = changes.with_topic(manifest.looks, *topic, tuple(looks))
+    return replace(manifest, looks=changed)

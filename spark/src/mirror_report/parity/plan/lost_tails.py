@@ -20,7 +20,6 @@ from mirror_report.model import (
     PartitionSnapshot,
     Place,
     TopicBaseline,
-    TopicSnapshot,
     another_topic,
 )
 from mirror_report.parity.plan import strategies
@@ -98,19 +97,17 @@ def looks(
         if strategies.is_compacted(topic) or (scan is not None and state is None):
             look = last_scan(side, name, (scan or {}).get("logs", ()))
             same = look.read and not another_topic(look.topic_id, topic.topic_id)
-            last[name] = look if same else _unread(topic)
+            if not same:
+                # It is read from now on: only its newest record is asked for.
+                ends = {number: log.end for number, log in topic.partitions.items()}
+                look = LastLook(topic.topic_id, ends, compacted=True)
+            last[name] = look
             continue
         origin = name if side == "source" else flow.source_topic(name)
         look = last_look(side, state, baseline.topics.get(origin or ""))
         same = not another_topic(look.topic_id, topic.topic_id)
         last[name] = look if same else LastLook(topic.topic_id)
     return last
-
-
-def _unread(topic: TopicSnapshot) -> LastLook:
-    """Of a compacted topic that is read from now on: only its newest record is asked for."""
-    ends = {number: log.end for number, log in topic.partitions.items()}
-    return LastLook(topic.topic_id, ends, compacted=True)
 
 
 def epochs_wanted(now: ClusterSnapshot, last: Mapping[str, LastLook]) -> dict[Place, EpochsWanted]:

@@ -11,14 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from mirror_report.parity import thinned
-from mirror_report.parity.state import BEHIND_ALL
+from mirror_report.parity.state import BEHIND_ALL, Offsets
 from mirror_report.state.partitions import offsets, texts
 
 # Per topic (:func:`parity.thinned`).
 MOST = 32
-
-# Topic of the source -> partition -> offset.
-Offsets = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from mirror_report.parity.plan.ranges import Spent
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.scans import CompactedTopic, affordable, last_of, waiting
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state import Manifest, Removal
+from mirror_report.parity.state import Manifest, Removal, topic_value
 
 # Nothing new for so long: Spark is started all the same, to read again what was verified.
 VERIFY_AGAIN_IDLE_MS = 86_400_000
@@ -42,8 +42,10 @@ def within_limits(
     budget, deferred = context.settings.budget, plan.deferred_topics
     held = [part for part in plan.ranges if part.topic_key in deferred]
     free = [part for part in plan.ranges if part.topic_key not in deferred]
-    kept = {key: boundaries.of_topic(manifest, key) for key in {part.topic_key for part in free}}
-    now, later = boundaries.within_budget(free, budget.max_bytes, budget.max_records, kept)
+    kept = {
+        key: topic_value(manifest.boundaries, key, ()) for key in {part.topic_key for part in free}
+    }
+    now, later = boundaries.within_budget(free, budget, kept)
     spent = Spent().plus(now)
     compacted = compacted_topics(context, manifest, plan)
     every_ms = budget.compacted_hours * HOUR_MS
@@ -75,7 +77,7 @@ def compacted_topics(
         and topic.flow not in plan.deferred
     )  # fmt: skip
     return [
-        topic.after(last_of(manifest.scans, *topic.key)) for topic in observed if topic is not None
+        topic.after(last_of(manifest.scans, topic.key)) for topic in observed if topic is not None
     ]
 
 

@@ -14,7 +14,7 @@ from mirror_report.parity import grouped
 from mirror_report.parity.plan import offset_syncs
 from mirror_report.parity.plan.run_plan import RunPlan
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import Manifest, TopicKey, changes
+from mirror_report.parity.state import Manifest, TopicKey, changes, topic_value
 
 MINUTE_MS = 60_000
 
@@ -116,17 +116,10 @@ class OpenTopic:
             "more_since_ms": self.more_since_ms,
         }
 
-    @property
-    def beyond(self) -> tuple[OpenBucket, ...]:
-        """The buckets that are not followed, as if they were one; none: there are none."""
-        since = self.more_since_ms
-        return () if since is None else (OpenBucket(-1, 0, since, below=self.more),)
-
 
 def of_topic(manifest: Manifest, topic: TopicKey) -> OpenTopic:
     """What is known of the open buckets of a topic; nothing before it was compared."""
-    flow, name = topic
-    plain = manifest.open_buckets.get(flow, {}).get(name)
+    plain = topic_value(manifest.open_buckets, topic, None)
     return OpenTopic.load(plain) if plain else OpenTopic()
 
 
@@ -171,9 +164,12 @@ def _noted(
     before: OpenTopic, rows: Sequence[Mapping[str, Any]], read: LogOffsets, now_ms: int
 ) -> OpenTopic:
     same = {bucket.key: bucket for bucket in before.buckets}
+    # One that was not followed may have been among those that were not.
+    since = now_ms if before.more_since_ms is None else before.more_since_ms
     followed = tuple(
         replace(
-            same.get((row["lane"], row["bucket"])) or _first_seen(before, row, now_ms),
+            same.get((row["lane"], row["bucket"]))
+            or OpenBucket(row["lane"], row["bucket"], since, from_first=not before.whole),
             below=row["below"],
             judged=False,
         )
@@ -183,23 +179,16 @@ def _noted(
     begins = {**before.begins, **({now_ms: before.compared} if before.whole else {})}
     used = {bucket.since_ms for bucket in followed}
     more = rows[0]["n_below"] - sum(row["below"] for row in rows) if rows else 0
-    since = now_ms if before.more_since_ms is None else before.more_since_ms
     return OpenTopic(
         followed,
         not rows or rows[0]["n_open"] == len(rows),
         read,
-        {since: offsets for since, offsets in begins.items() if since in used},
+        {first: offsets for first, offsets in begins.items() if first in used},
         before.counted if any(bucket.sliced for bucket in followed) else {},
         before.partly if any(bucket.begun for bucket in followed) else {},
         more,
         since if more else None,
     )
-
-
-def _first_seen(before: OpenTopic, row: Mapping[str, Any], now_ms: int) -> OpenBucket:
-    """A bucket that was not followed; it may have been among those that were not."""
-    since = now_ms if before.more_since_ms is None else before.more_since_ms
-    return OpenBucket(row["lane"], row["bucket"], since, from_first=not before.whole)
 
 
 def late(
@@ -239,7 +228,10 @@ class Open:
 
 def open_for_long(open_topic: OpenTopic, now_ms: int, open_minutes: float) -> Open:
     """What a topic has in buckets that slices have to count, followed or not."""
-    every = (*open_topic.buckets, *open_topic.beyond)
+    every = [*open_topic.buckets]
+    if open_topic.more_since_ms is not None:
+        # Those that are not followed, as if they were one.
+        every.append(OpenBucket(-1, 0, open_topic.more_since_ms, below=open_topic.more))
     late_buckets = [bucket for bucket in every if bucket.is_late(now_ms, open_minutes)]
     return Open(
         sum(bucket.below for bucket in late_buckets),

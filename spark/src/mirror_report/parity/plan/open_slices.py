@@ -22,7 +22,7 @@ from mirror_report.parity.plan.open_buckets import (
     of_topic,
     with_topic,
 )
-from mirror_report.parity.plan.ranges import Range, joined, record_bytes, total_bytes, total_records
+from mirror_report.parity.plan.ranges import Range, joined, record_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
 from mirror_report.parity.state import Manifest
@@ -155,21 +155,6 @@ def _bound(
         return None
     names = (*BUCKET, "side", "origin", "partition", "n")
     return {**{name: extent[name] for name in names}, "start": start, "end": end}
-
-
-def within(new: Slices, rest_bytes: float | None, rest_records: int | None) -> Slices | None:
-    """The next part of what is new that may be read; ``None``: nothing may.
-
-    :param rest_bytes: how much may be; ``rest_records``: how many; ``None``: there is no bound.
-    """
-    shares = [1.0]
-    for rest, total in (
-        (rest_bytes, total_bytes(new.ranges)),
-        (rest_records, total_records(new.ranges)),
-    ):
-        if rest is not None and total > 0:
-            shares.append(rest / total)
-    return part(new, min(shares))[0] if min(shares) > 0 else None
 
 
 def part(new: Slices, share: float) -> tuple[Slices, Slices | None]:

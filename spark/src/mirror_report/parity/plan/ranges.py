@@ -86,12 +86,18 @@ class Spent:
         """With some ranges read as well."""
         return type(self)(self.bytes + total_bytes(ranges), self.records + total_records(ranges))
 
-    def rest_of(self, budget: Budget) -> tuple[float | None, int | None]:
-        """What is left of its bytes and records; ``None``: there is no bound."""
-        return (
-            None if budget.max_bytes is None else budget.max_bytes - self.bytes,
-            None if budget.max_records is None else budget.max_records - self.records,
+    def share_of(self, budget: Budget, ranges: Sequence[Range]) -> float:
+        """Which share of some ranges may be read besides: 1 at most; not above 0: nothing."""
+        sizes = (
+            (budget.max_bytes, self.bytes, total_bytes(ranges)),
+            (budget.max_records, self.records, total_records(ranges)),
         )
+        bounds = (
+            (bound - spent) / total
+            for bound, spent, total in sizes
+            if bound is not None and total > 0
+        )
+        return min([1.0, *bounds])
 
     def allows(self, budget: Budget, ranges: Sequence[Range]) -> bool:
         """Whether some ranges may be read besides."""

@@ -22,10 +22,10 @@ from mirror_report.model import (
 from mirror_report.parity import HOUR_MS, LASTING, WRONG_KEYS
 from mirror_report.parity.plan import moments, strategies
 from mirror_report.parity.plan.lost_tails import LastLook, is_doubtful, kept, last_scan
-from mirror_report.parity.plan.moments import Moment, Offsets
+from mirror_report.parity.plan.moments import Moment
 from mirror_report.parity.plan.ranges import Range, Spent, record_bytes
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state import BEHIND_ALL, Side, TopicKey
+from mirror_report.parity.state import BEHIND_ALL, Offsets, Side, TopicKey, topic_value
 from mirror_report.state.partitions import offsets
 
 # What retention is about to remove may be gone before it is read.
@@ -408,14 +408,12 @@ class ComparedTopic:
         return moments.followed(noted, self.later.source_ends()) if self.later else noted
 
 
-def last_of(
-    scans: Mapping[str, Mapping[str, Mapping[str, Any]]], flow: str, topic: str
-) -> Scan | None:
+def last_of(scans: Mapping[str, Mapping[str, Mapping[str, Any]]], topic: TopicKey) -> Scan | None:
     """What is known of a topic.
 
     :param scans: scans of the manifest.
     """
-    plain = scans.get(flow, {}).get(topic)
+    plain = topic_value(scans, topic, None)
     return None if plain is None else Scan(**plain)
 
 

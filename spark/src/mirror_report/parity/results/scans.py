@@ -25,7 +25,7 @@ def keep(
     kept = manifest.scans
     for each in compared:
         flow, topic = each.topic.key
-        last = scans.last_of(kept, flow, topic)
+        last = scans.last_of(kept, each.topic.key)
         unreported = manifest.unreported.get(flow, ())
         scan = (
             looked(each, run_id, last, unreported)

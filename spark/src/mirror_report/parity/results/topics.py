@@ -22,7 +22,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.plan.scans import last_of
 from mirror_report.parity.results import retention, scans, summaries
-from mirror_report.parity.state import Manifest, Unreadable
+from mirror_report.parity.state import Manifest, Unreadable, topic_value
 
 
 def report_topic(
@@ -52,7 +52,7 @@ def report_topic(
 def _by_key(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, empty: TopicParity
 ) -> TopicParity:
-    last = last_of(manifest.scans, *topic.key)
+    last = last_of(manifest.scans, topic.key)
     reported = scans.reported(empty, last, manifest.unreported.get(topic.flow, ()), topic.why)
     now = CompactedTopic.of_snapshot(
         plan.snapshots[topic.flow], topic.topic, topic.origins,
@@ -73,7 +73,7 @@ def _by_bucket(
     gone = _expired_unread(manifest, topic, keeps_partitions=keeps)
     # What is on the source and was not compared, by lane.
     uncompared = gone + Counter(unreadable.by_lane(beyond, keeps_partitions=keeps))
-    summary = manifest.summaries.get(topic.flow, {}).get(topic.topic)
+    summary = topic_value(manifest.summaries, topic.key, None)
     if summary is None:
         reason = f"{unread} offsets not read yet" if unread else "no record since the baseline"
         status: ParityStatus = "unverifiable" if uncompared else "in_flight"

@@ -2,7 +2,7 @@
 
 from mirror_report.model import SIDES, Side
 from mirror_report.parity.state.bundle import Bundle, BundleTopic
-from mirror_report.parity.state.manifest import Manifest, basis
+from mirror_report.parity.state.manifest import Manifest, basis, topic_value
 from mirror_report.parity.state.records import (
     BASELINE_OFFSETS,
     BEHIND_ALL,
@@ -20,7 +20,17 @@ from mirror_report.parity.state.records import (
     co_fed,
     fed_by,
 )
-from mirror_report.parity.state.topics import Alignment, Cut, FatalTopic, Numbers, Summary, Track
+from mirror_report.parity.state.topics import (
+    Alignment,
+    Boundary,
+    Cut,
+    FatalTopic,
+    Look,
+    Numbers,
+    Offsets,
+    Summary,
+    Track,
+)
 
 __all__ = [
     "BASELINE_OFFSETS",
@@ -29,15 +39,18 @@ __all__ = [
     "SIDES",
     "SLACK_MS",
     "Alignment",
+    "Boundary",
     "Bundle",
     "BundleTopic",
     "Cut",
     "FatalTopic",
     "Gap",
     "Gone",
+    "Look",
     "Loss",
     "Manifest",
     "Numbers",
+    "Offsets",
     "Origin",
     "Removal",
     "Side",
@@ -50,4 +63,5 @@ __all__ = [
     "basis",
     "co_fed",
     "fed_by",
+    "topic_value",
 ]

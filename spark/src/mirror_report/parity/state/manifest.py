@@ -8,7 +8,7 @@ and what was reported of each topic. A manifest does not change: what a run find
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from mirror_report.config import Flow
 from mirror_report.model import SIDES, Baseline, Finding, Positions
@@ -27,9 +27,18 @@ from mirror_report.parity.state.records import (
     Unreadable,
     Widths,
 )
-from mirror_report.parity.state.topics import Alignment, FatalTopic, Numbers, Summary
+from mirror_report.parity.state.topics import (
+    Alignment,
+    Boundary,
+    FatalTopic,
+    Look,
+    Numbers,
+    Summary,
+)
 from mirror_report.state.partitions import contents_of, epochs_of, offsets, pairs_as_texts, texts
 from mirror_report.state.store import start_again
+
+T = TypeVar("T")
 
 # Of the manifest itself.
 FORMAT = 3
@@ -48,8 +57,8 @@ OPTIONAL: Mapping[str, Any] = {
     "open_buckets": {}, "slices": None, "spread": {},
 }  # fmt: skip
 
-# Fields by their type: tuples of records, names of directories, values by flow, records by flow
-# and topic, and maps in maps, of which all but ``files`` are by flow and then by topic.
+# Fields by their type: tuples of records, names of directories, values by flow, records and tuples
+# of records by flow and topic, and maps in maps, of which all but ``files`` are likewise.
 RECORDS: Mapping[str, Any] = {
     "gaps": Gap,
     "gone": Gone,
@@ -65,9 +74,9 @@ OF_TOPICS: Mapping[str, type[Summary | Alignment | FatalTopic]] = {
     "alignments": Alignment,
     "fatal": FatalTopic,
 }
+LISTS_OF_TOPICS: Mapping[str, type[Boundary | Look]] = {"boundaries": Boundary, "looks": Look}
 BY_TOPIC = (
-    "files", "topic_baselines", "totals", "verified_again", "scans", "boundaries", "looks",
-    "open_buckets", "spread",
+    "files", "topic_baselines", "totals", "verified_again", "scans", "open_buckets", "spread",
 )  # fmt: skip
 
 
@@ -117,9 +126,9 @@ class Manifest:
     verified_again_at_ms: int = 0
     removals: tuple[Removal, ...] = ()
     scans: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    boundaries: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
+    boundaries: Mapping[str, Mapping[str, tuple[Boundary, ...]]] = field(default_factory=dict)
     fatal: Mapping[str, Mapping[str, FatalTopic]] = field(default_factory=dict)
-    looks: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
+    looks: Mapping[str, Mapping[str, tuple[Look, ...]]] = field(default_factory=dict)
     alignments: Mapping[str, Mapping[str, Alignment]] = field(default_factory=dict)
     open_buckets: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     spread: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -181,6 +190,13 @@ class Manifest:
                 }
                 for name in OF_TOPICS
             },
+            **{
+                name: {
+                    flow: {topic: [each.dump() for each in kept] for topic, kept in topics.items()}
+                    for flow, topics in plain[name].items()
+                }
+                for name in LISTS_OF_TOPICS
+            },
         }
 
     def rows(self) -> set[str]:
@@ -204,12 +220,12 @@ class Manifest:
 
     def numbers(self, topic: TopicKey) -> Numbers:
         """What was found of a topic at its last comparison; empty if there was none."""
-        summary = self.summaries.get(topic[0], {}).get(topic[1])
+        summary = topic_value(self.summaries, topic, None)
         return summary.now if summary else {}
 
     def alignment(self, topic: TopicKey) -> Alignment | None:
         """What is known of the cuts of a topic that is aligned."""
-        return self.alignments.get(topic[0], {}).get(topic[1])
+        return topic_value(self.alignments, topic, None)
 
     def untimed(self, flow: str, topic: str) -> bool:
         """Whether no record of a topic of the target carried a timestamp on the source."""
@@ -223,6 +239,11 @@ class Manifest:
     def _decided_untimed(self, flow: str, topic: str) -> bool:
         aligned = self.alignment((flow, topic))
         return aligned is not None and aligned.untimed
+
+
+def topic_value(values: Mapping[str, Mapping[str, T]], topic: TopicKey, default: T) -> T:
+    """The value of a topic, of values by flow and topic."""
+    return values.get(topic[0], {}).get(topic[1], default)
 
 
 def basis(flow: Flow, baseline: Baseline) -> list[Any]:
@@ -269,6 +290,13 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
                 for flow, topics in plain[name].items()
             }
             for name, kind in OF_TOPICS.items()
+        },
+        **{
+            name: {
+                flow: {topic: tuple(map(kind.load, kept)) for topic, kept in topics.items()}
+                for flow, topics in plain[name].items()
+            }
+            for name, kind in LISTS_OF_TOPICS.items()
         },
     }
 

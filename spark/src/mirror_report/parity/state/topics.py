@@ -1,12 +1,14 @@
-"""What the manifest keeps of a topic: its numbers, its cuts, and that it ends Spark's JVM."""
+"""What the manifest keeps of a topic: numbers, cuts, boundaries, looks, and that it is fatal."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 from mirror_report.model import Sample
 from mirror_report.state.partitions import offsets, texts
 
+# Topic of the source -> partition -> offset.
+Offsets = Mapping[str, Mapping[int, int]]
 # A row of :func:`results.summaries.by_topic`, without its flow and topic.
 Numbers = Mapping[str, Any]
 
@@ -150,3 +152,67 @@ class FatalTopic:
         """JSON types only."""
         starts = {"/".join(where): texts(parts) for where, parts in self.starts.items()}
         return {**vars(self), "starts": starts}
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Up to where a backlog can be compared, once it is read (:mod:`plan.boundaries`).
+
+    :param source: topic of the source -> partition -> committed position.
+    :param target: partition -> end, taken after the positions.
+    """
+
+    source: Mapping[str, Mapping[int, int]]
+    target: Mapping[int, int]
+
+    @classmethod
+    def load(cls, plain: Mapping[str, Any]) -> Self:
+        """What :meth:`dump` made."""
+        source = {origin: offsets(parts) for origin, parts in plain["source"].items()}
+        return cls(source, offsets(plain["target"]))
+
+    def dump(self) -> dict[str, Any]:
+        """JSON types only."""
+        source = {origin: texts(parts) for origin, parts in self.source.items()}
+        return {"source": source, "target": texts(self.target)}
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at a topic.
+
+    :param boundary: committed positions, and the ends of the target that were taken after them.
+    :param following: ends of the source that were taken after these; ``None``: not known yet.
+    :param needed: a known loss was found at it, or not before it.
+    """
+
+    boundary: Boundary
+    following: Offsets | None = None
+    needed: bool = False
+
+    @classmethod
+    def load(cls, plain: Mapping[str, Any]) -> Self:
+        """What :meth:`dump` made."""
+        ends = plain["following"]
+        if ends is not None:
+            ends = {origin: offsets(parts) for origin, parts in ends.items()}
+        return cls(Boundary.load(plain), ends, plain["needed"])
+
+    def dump(self) -> dict[str, Any]:
+        """JSON types only."""
+        following = None
+        if self.following is not None:
+            following = {origin: texts(parts) for origin, parts in self.following.items()}
+        return {**self.boundary.dump(), "following": following, "needed": self.needed}
+
+    def before(self, now: Boundary, ends: Offsets) -> Self:
+        """The same look, after another one.
+
+        :param ends: of the source, at that one.
+        """
+        positions: dict[str, Mapping[int, int]] = {}
+        for origin, parts in self.boundary.source.items():
+            again = now.source.get(origin, {})
+            positions[origin] = {p: min(at, again.get(p, 0)) for p, at in parts.items()}
+        following = ends if self.following is None else self.following
+        return replace(self, boundary=replace(self.boundary, source=positions), following=following)

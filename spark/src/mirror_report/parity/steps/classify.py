@@ -28,7 +28,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import Manifest, TopicKey
+from mirror_report.parity.state import Manifest, TopicKey, topic_value
 
 # Buckets read again in one run; the oldest of them first.
 MAX_CANDIDATES = 2_000
@@ -93,14 +93,6 @@ def earlier_results(
     return old.join(still, on=list(BUCKET), how="left_semi").unionByName(
         old.join(F.broadcast(topics), on=["flow", "topic"], how="left_anti")
     )
-
-
-def keep_earlier(
-    storage: RowStorage, manifest: Manifest, plan: RunPlan, statuses: DataFrame
-) -> str:
-    """Name of the results when nothing has to be read again (:func:`earlier_results`)."""
-    earlier = earlier_results(storage, manifest, plan, statuses)
-    return storage.write(earlier.coalesce(1), "results")
 
 
 class Classifier:
@@ -240,7 +232,7 @@ class Classifier:
         touched = {(row["flow"], row["topic"]) for row in rows}
         manifest = self.differences.manifest
         looks = copies.rows(
-            {key: copies.of_topic(manifest, key) for key in touched},
+            {key: topic_value(manifest.looks, key, ()) for key in touched},
             (topic for topic in self.differences.topics if topic.key in touched),
         )
         return sql.table(self.storage.session, reach.LOOKS_SCHEMA, looks)

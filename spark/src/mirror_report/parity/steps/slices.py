@@ -195,8 +195,9 @@ class Counter:
         budget, mine = self.context.settings.budget, Spent()
         chosen: list[Slices] = []
         for each in sorted(all_slices, key=lambda each: (not each.sliced, each.since_ms)):
-            now = open_slices.within(each, *mine.rest_of(budget))
-            if now is not None:
+            share = mine.share_of(budget, each.ranges)
+            if share > 0:
+                now, _ = open_slices.part(each, share)
                 chosen.append(now)
                 mine = mine.plus(now.ranges)
                 self.spent = self.spent.plus(now.ranges)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from mirror_report.model import another_topic
-from mirror_report.parity import BUCKET, Key, bucket_key
+from mirror_report.parity import BUCKET, Key, bucket_key, grouped
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, digest, sql
 from mirror_report.parity.plan import Range, RunPlan, buckets, positions, ranges, snapshots
@@ -122,15 +122,12 @@ def _stored(
     context: RunContext, storage: RowStorage, digests: DataFrame, rows: Sequence[DigestRow]
 ) -> dict[Key, list[DigestRow]]:
     """Bucket -> its digest rows."""
-    of_buckets: dict[Key, list[DigestRow]] = {bucket_key(row): [] for row in rows}
     if not rows:
-        return of_buckets
+        return {}
     chosen = compare.some_buckets(storage.session, rows)
     joined = digests.join(chosen, on=list(BUCKET), how="left_semi")
     merged = compare.with_lanes(digest.merge(joined), context.by_partition)
-    for row in merged.collect():
-        of_buckets[bucket_key(row.asDict())].append(row.asDict())
-    return of_buckets
+    return grouped([row.asDict() for row in merged.collect()], bucket_key)
 
 
 def _affordable(
