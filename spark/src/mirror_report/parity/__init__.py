@@ -6,6 +6,7 @@ reported, ``state`` is kept between runs. Only ``frames``, ``spark`` and ``steps
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from mirror_report.model import ReportError
@@ -63,15 +64,9 @@ Key = tuple[Any, ...]
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-
-def bucket_key(row: Mapping[str, Any]) -> Key:
-    """Which bucket a row is of."""
-    return tuple(row[name] for name in BUCKET)
-
-
-def partition_key(row: Mapping[str, Any]) -> Key:
-    """Which partition of one side a row is of."""
-    return tuple(row[name] for name in PARTITION)
+# Which bucket a row is of, and which partition of one side.
+bucket_key: Callable[[Mapping[str, Any]], Key] = itemgetter(*BUCKET)
+partition_key: Callable[[Mapping[str, Any]], Key] = itemgetter(*PARTITION)
 
 
 def grouped(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

@@ -26,6 +26,7 @@ from mirror_report.parity.plan import (
     total_records,
 )
 from mirror_report.parity.plan.need import spark_is_needed, within_limits
+from mirror_report.parity.plan.ranges import joined
 from mirror_report.parity.results import findings, losses, retention, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive, scratch
@@ -201,8 +202,10 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
     pieces = read.read(context, storage, state.plan, lambda: state.manifest)
     for number, piece in enumerate(pieces):
         state = state.with_unread(piece.unread)
-        plan = state.plan.without(piece.unknown).leaving(piece.later)
-        state = replace(state, plan=replace(plan, spent=plan.spent.plus(piece.ranges)))
+        plan = state.plan.without(piece.unknown)
+        backlog = tuple(joined([*piece.later, *plan.backlog]))
+        plan = replace(plan, backlog=backlog, spent=plan.spent.plus(piece.ranges))
+        state = replace(state, plan=plan)
         if piece.digests is not None:
             ends = ((done.key, done.partition, done.end) for done in piece.ranges)
             manifest = replace(
@@ -213,7 +216,8 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
                 context, storage, manifest, state.plan, f"hours-{number}"
             )
             left_out = spread.not_compared(manifest, context.settings.flows)
-            state = _saved(context, replace(state, plan=state.plan.without(left_out)), manifest)
+            manifest = files.save(context.store, manifest)
+            state = replace(state, manifest=manifest, plan=state.plan.without(left_out))
     return state
 
 
@@ -374,14 +378,9 @@ def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState
             return state
         state = state.with_unread(scanner.reader.unread)
         state = state.with_new(findings.repaired_keys(compared))
-        state = _saved(
-            context, state, scans.keep(state.manifest, compared, context.run_id, new=new)
-        )
+        manifest = scans.keep(state.manifest, compared, context.run_id, new=new)
+        state = replace(state, manifest=files.save(context.store, manifest))
     return state
-
-
-def _saved(context: RunContext, state: RunState, manifest: Manifest) -> RunState:
-    return replace(state, manifest=files.save(context.store, manifest))
 
 
 def _report(context: RunContext, state: RunState, *, spark_started: bool) -> ParityResult:
@@ -391,7 +390,7 @@ def _report(context: RunContext, state: RunState, *, spark_started: bool) -> Par
     # What is reported once has been reported, unless this run's report is never written.
     finished = {**state.manifest.finished, **dict.fromkeys(plan.snapshots, context.run_id)}
     manifest = boundaries.without_read(state.manifest, plan)
-    _saved(context, state, replace(manifest, finished=finished))
+    files.save(context.store, replace(manifest, finished=finished))
     lasting = losses.of_manifest(manifest, settings.flows, context.now_ms)
     reported_findings = [
         *state.findings,

@@ -20,6 +20,7 @@ from mirror_report.parity.state import (
     SideState,
     Track,
     Unreadable,
+    topic_value,
 )
 
 
@@ -97,7 +98,7 @@ def outside(
     manifest: Manifest, plan: TopicPlan, baseline: Baseline, source: ClusterSnapshot
 ) -> Outside:
     """What the cuts of a topic leave out."""
-    state = manifest.alignment(plan.key)
+    state = topic_value(manifest.alignments, plan.key, None)
     straddling = after = 0
     unaligned: Counter[str] = Counter()
     for origin in plan.origins:
@@ -122,7 +123,9 @@ def outside(
 def labels(manifest: Manifest, records: Iterable[Unreadable]) -> dict[Unreadable, int]:
     """In which bucket records are, as far as their topics are cut by offsets."""
     tracks = {
-        record: track_of(manifest.alignment((record.flow, record.topic)), record.partition)
+        record: track_of(
+            topic_value(manifest.alignments, (record.flow, record.topic), None), record.partition
+        )
         for record in records
     }
     return {
@@ -141,7 +144,7 @@ def spans(
     """
     rows: list[dict[str, Any]] = []
     for topic in topics:
-        state = manifest.alignment(topic.key)
+        state = topic_value(manifest.alignments, topic.key, None)
         if topic.strategy != STRATEGY or state is None:
             continue
         for number, track in state.tracks.items():

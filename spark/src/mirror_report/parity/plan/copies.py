@@ -41,6 +41,7 @@ def note(
 
     :param source_last: the source was observed after the target.
     """
+    kept = manifest.looks
     for topic in topics:
         # What waits for a transaction to commit is on the target already.
         now = boundaries.observed(snapshots, topic, readable=False)
@@ -54,34 +55,36 @@ def note(
             looks.append(Look(now))
         if source_last and alone:
             looks[-1] = replace(looks[-1], following=looks[-1].following or ends)
-        manifest = _with(manifest, topic.key, _few(looks))
-    return manifest
+        kept = changes.with_topic(kept, *topic.key, _few(looks))
+    return replace(manifest, looks=kept)
 
 
 def need(manifest: Manifest, needed: Mapping[TopicKey, Collection[int]]) -> Manifest:
     """Keep the looks that known losses rest on.
 
-    :param needed: their numbers, by topic, the oldest has 0; that of what no look has
-        seen, such as of a mirror whose positions are gone, is behind them all.
+    :param needed: their numbers, by topic; the oldest has 0. That of what no look has seen,
+        such as of a mirror whose positions are gone, is behind them all.
     """
+    kept = manifest.looks
     for topic, numbers in needed.items():
-        looks = [
+        looks = tuple(
             replace(look, needed=look.needed or number in numbers)
             for number, look in enumerate(topic_value(manifest.looks, topic, ()))
-        ]
-        manifest = _with(manifest, topic, looks)
-    return manifest
+        )
+        kept = changes.with_topic(kept, *topic, looks)
+    return replace(manifest, looks=kept)
 
 
 def without_losses(manifest: Manifest, topics: Iterable[TopicPlan]) -> Manifest:
     """Let go what was kept for losses of topics that have none any more."""
+    kept = manifest.looks
     for topic in topics:
         now = manifest.numbers(topic.key)
         looks = topic_value(manifest.looks, topic.key, ())
         if not now.get("missing") and any(look.needed for look in looks):
             free = [replace(look, needed=False) for look in looks]
-            manifest = _with(manifest, topic.key, _few(free))
-    return manifest
+            kept = changes.with_topic(kept, *topic.key, _few(free))
+    return replace(manifest, looks=kept)
 
 
 def rows(looks: Mapping[TopicKey, Sequence[Look]], topics: Iterable[TopicPlan]) -> list[Any]:
@@ -127,16 +130,11 @@ def _ends(snapshots: FlowSnapshots, topic: TopicPlan) -> Offsets:
     }
 
 
-def _few(looks: Sequence[Look]) -> list[Look]:
+def _few(looks: Sequence[Look]) -> tuple[Look, ...]:
     """Not too many: without one, the copies of some records may lie in a longer range."""
     given_up = set()
     for needed, most in ((False, MOST), (True, MOST_NEEDED)):
         numbers = [n for n, look in enumerate(looks[:-1]) if look.needed == needed]
         if len(numbers) >= most:
             given_up |= set(numbers[1 : len(numbers) // 2 : 2])
-    return [look for number, look in enumerate(looks) if number not in given_up]
-
-
-def _with(manifest: Manifest, topic: TopicKey, looks: Sequence[Look]) -> Manifest:
-    changed = changes.with_topic(manifest.looks, *topic, tuple(looks))
-    return replace(manifest, looks=changed)
+    return tuple(look for number, look in enumerate(looks) if number not in given_up)

@@ -123,12 +123,6 @@ def of_topic(manifest: Manifest, topic: TopicKey) -> OpenTopic:
     return OpenTopic.load(plain) if plain else OpenTopic()
 
 
-def with_topic(manifest: Manifest, topic: TopicKey, open_topic: OpenTopic) -> Manifest:
-    """Keep what is known of the open buckets of a topic."""
-    changed = changes.with_topic(manifest.open_buckets, *topic, open_topic.dump())
-    return replace(manifest, open_buckets=changed)
-
-
 def read_since(manifest: Manifest, topic: TopicPlan) -> int:
     """Offsets of a topic that were read since it was compared last, of both sides."""
     compared = of_topic(manifest, topic.key).compared
@@ -153,11 +147,12 @@ def note(
     :param still_open: rows of :func:`frames.totals.still_open`.
     """
     of_topics = grouped(still_open, itemgetter("flow", "topic"))
+    by_topic = manifest.open_buckets
     for topic in timed(plan):
         before, read = of_topic(manifest, topic.key), how_far(manifest, topic)
         noted = _noted(before, of_topics.get(topic.key, []), read, now_ms)
-        manifest = with_topic(manifest, topic.key, noted)
-    return manifest
+        by_topic = changes.with_topic(by_topic, *topic.key, noted.dump())
+    return replace(manifest, open_buckets=by_topic)
 
 
 def _noted(

@@ -9,8 +9,9 @@ their ends.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from mirror_report.parity import BUCKET, Key, grouped, partition_key
@@ -20,14 +21,15 @@ from mirror_report.parity.plan.open_buckets import (
     OpenTopic,
     how_far,
     of_topic,
-    with_topic,
 )
 from mirror_report.parity.plan.ranges import Range, joined, record_bytes, total_records
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
 from mirror_report.parity.plan.topics import TopicPlan
-from mirror_report.parity.state import Manifest
+from mirror_report.parity.state import Manifest, changes
 
 Log = tuple[str, str, int]
+# The log of a bound, an extent, or the fields of a range.
+_log: Callable[[Mapping[str, Any]], Log] = itemgetter("side", "origin", "partition")
 
 
 @dataclass(frozen=True)
@@ -199,11 +201,6 @@ def _cuts(ranges: Iterable[Range], share: float) -> dict[Log, int]:
     return cuts
 
 
-def _log(where: Mapping[str, Any]) -> Log:
-    """The log of a bound, a range or an extent."""
-    return where["side"], where["origin"], where["partition"]
-
-
 def newer(counted: Slices, snapshots: FlowSnapshots) -> Slices | None:
     """What came to the target since it was counted.
 
@@ -256,7 +253,10 @@ def with_counted(manifest: Manifest, done: Slices) -> Manifest:
         if done.sliced
         else replace(open_topic, partly=done.ends)
     )
-    return with_topic(manifest, done.topic.key, _together(open_topic))
+    by_topic = changes.with_topic(
+        manifest.open_buckets, *done.topic.key, _together(open_topic).dump()
+    )
+    return replace(manifest, open_buckets=by_topic)
 
 
 def _together(open_topic: OpenTopic) -> OpenTopic:

@@ -7,7 +7,7 @@ from typing import Self
 from mirror_report.config import Flow
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import buckets, co_fed_topics, offset_syncs, unreadable
-from mirror_report.parity.plan.ranges import Range, Spent, joined
+from mirror_report.parity.plan.ranges import Range, Spent
 from mirror_report.parity.plan.scans import CompactedTopic
 from mirror_report.parity.plan.sides import Drop
 from mirror_report.parity.plan.snapshots import FlowSnapshots, find
@@ -72,10 +72,6 @@ class RunPlan:
             topics=tuple(topics),
             ranges=tuple(part for part in self.ranges if part.topic_key not in unknown),
         )
-
-    def leaving(self, later: Iterable[Range]) -> Self:
-        """Leave more for a later run."""
-        return replace(self, backlog=tuple(joined([*later, *self.backlog])))
 
     def feeding(self, flow: str) -> set[str]:
         """Flows that feed the topics a flow compares; itself among them."""
@@ -173,7 +169,10 @@ def plan_run(
     for name, snapshot in snapshots.items():
         read, baseline = syncs.get(name, offset_syncs.SyncsRead()), context.baseline(name)
         aligned = offset_syncs.align(manifest, snapshot, baseline, read, context.bucket_ms)
-        manifest = _with_alignment(manifest, aligned, syncs.get(name))
+        alignments = {**manifest.alignments, name: aligned.topics}
+        manifest = replace(manifest, alignments=alignments)
+        if name in syncs and read.problem is None:
+            manifest = replace(manifest, syncs={**manifest.syncs, name: read.read})
         plan = plan_flow(snapshot, manifest, context.baselines, shared[name])
         plan = buckets.limit(plan, aligned, snapshot)
         again = [topic.key for topic in plan.topics if topic.topic in aligned.rebuild]
@@ -214,15 +213,6 @@ def misplaced(
         for flow, side, topic in sorted(manifest.sides)
         if side == "target" and flow in targets and owned.get((targets[flow], topic), flow) != flow
     ]
-
-
-def _with_alignment(
-    manifest: Manifest, aligned: offset_syncs.Aligned, read: offset_syncs.SyncsRead | None
-) -> Manifest:
-    flow, syncs = aligned.flow.name, manifest.syncs
-    if read is not None and read.problem is None:
-        syncs = {**syncs, flow: read.read}
-    return replace(manifest, alignments={**manifest.alignments, flow: aligned.topics}, syncs=syncs)
 
 
 def _with_plan(manifest: Manifest, plan: FlowPlan) -> Manifest:

@@ -14,9 +14,8 @@ from mirror_report.config import Flow
 from mirror_report.model import SIDES, Baseline, Finding, Positions
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
 from mirror_report.parity.state.records import (
-    OFFSETS,
+    NUMBERS,
     PAIRS,
-    TIMES,
     Gap,
     Gone,
     Loss,
@@ -175,7 +174,14 @@ class Manifest:
             "format": FORMAT,
             "files": {name: self.files[name] for name in sorted(self.rows()) if name in self.files},
             "sides": [
-                {"flow": flow, "side": side, "origin": origin, **_plain(state)}
+                {
+                    "flow": flow,
+                    "side": side,
+                    "origin": origin,
+                    **asdict(state),
+                    **{name: texts(getattr(state, name)) for name in NUMBERS},
+                    **{name: pairs_as_texts(getattr(state, name)) for name in PAIRS},
+                }
                 for (flow, side, origin), state in sorted(self.sides.items())
             ],
             "positions": {
@@ -223,10 +229,6 @@ class Manifest:
         summary = topic_value(self.summaries, topic, None)
         return summary.now if summary else {}
 
-    def alignment(self, topic: TopicKey) -> Alignment | None:
-        """What is known of the cuts of a topic that is aligned."""
-        return topic_value(self.alignments, topic, None)
-
     def untimed(self, flow: str, topic: str) -> bool:
         """Whether no record of a topic of the target carried a timestamp on the source."""
         newest = self.numbers((flow, topic)).get("newest_due_ms")
@@ -237,7 +239,7 @@ class Manifest:
         return self.untimed(flow, topic) and not self._decided_untimed(flow, topic)
 
     def _decided_untimed(self, flow: str, topic: str) -> bool:
-        aligned = self.alignment((flow, topic))
+        aligned = topic_value(self.alignments, (flow, topic), None)
         return aligned is not None and aligned.untimed
 
 
@@ -265,7 +267,7 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
         "sides": {
             (side["flow"], side["side"], side["origin"]): SideState(
                 side["topic_id"],
-                **{name: offsets(side.get(name)) for name in (*OFFSETS, *TIMES)},
+                **{name: offsets(side.get(name)) for name in NUMBERS},
                 retention_ms=side["retention_ms"],
                 kept_from_ms=side["kept_from_ms"],
                 retention_bytes=side.get("retention_bytes", -1),
@@ -299,9 +301,3 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
             for name, kind in LISTS_OF_TOPICS.items()
         },
     }
-
-
-def _plain(state: SideState) -> dict[str, Any]:
-    offsets_or_times = {name: texts(getattr(state, name)) for name in (*OFFSETS, *TIMES)}
-    pairs = {name: pairs_as_texts(getattr(state, name)) for name in PAIRS}
-    return asdict(state) | offsets_or_times | pairs

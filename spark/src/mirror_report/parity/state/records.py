@@ -138,10 +138,8 @@ class Widths:
 
 # Fields of :class:`SideState` that come from a baseline: two of the source, two of the target.
 BASELINE_OFFSETS = ("required", "untouched", "sought", "older")
-# Fields of :class:`SideState` that hold an offset per partition.
-OFFSETS = ("first", "next", *BASELINE_OFFSETS, "log_start", "gap")
-# Those that hold a time (ms) per partition.
-TIMES = ("sized", "doubted")
+# Fields of :class:`SideState` that hold an offset per partition, or (the last two) a time in ms.
+NUMBERS = ("first", "next", *BASELINE_OFFSETS, "log_start", "gap", "sized", "doubted")
 # Fields of :class:`SideState` that hold pairs per partition; they came later than the others.
 PAIRS = ("leader_epochs", "last_records")
 

@@ -1,8 +1,9 @@
 """Verifying again: a little every hour of what earlier runs verified is read once more."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -29,6 +30,8 @@ CURSOR_SCHEMA = "flow string, topic string, cursor bigint"
 
 DigestRow = Mapping[str, Any]
 Cursors = Mapping[str, Mapping[str, int]]
+# Which digest a row is of.
+_key: Callable[[DigestRow], Key] = itemgetter(*digest.KEYS)
 
 
 def verify_again(
@@ -201,7 +204,3 @@ def _replaced(
     )
     rows = kept.unionByName(sql.table(storage.session, digest.SCHEMA, now))
     return storage.write(rows.coalesce(1), "digest-scrubbed")
-
-
-def _key(row: DigestRow) -> Key:
-    return tuple(row[name] for name in digest.KEYS)
