@@ -44,7 +44,7 @@ def looks_of(manifest: Manifest) -> tuple[Look, ...]:
 
 def row(manifest: Manifest, side: str) -> Mapping[str, Any]:
     """What the frames are given of the only partition of a side."""
-    rows = copies.rows({TOPIC.key: looks_of(manifest)}, [TOPIC])
+    rows = copies.rows(manifest, [TOPIC])
     (found,) = [each for each in rows if each["side"] == side]
     return found
 

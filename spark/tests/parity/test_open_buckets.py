@@ -62,6 +62,16 @@ def still_open(
     ]
 
 
+def open_for_an_hour(known: OpenTopic, now_ms: int) -> tuple[int, int, int]:
+    """Records in buckets that have been open for an hour, since when, and those not counted."""
+    buckets = open_buckets.open_for_long(known, now_ms, 60)
+    return (
+        sum(bucket.below for bucket in buckets),
+        min(bucket.since_ms for bucket in buckets),
+        sum(bucket.unjudged for bucket in buckets),
+    )
+
+
 def of(manifest: Manifest) -> OpenTopic:
     return open_buckets.of_topic(manifest, KEY)
 
@@ -164,8 +174,7 @@ def test_a_run_counts_what_came_since_the_last_one_also_when_the_position_went_b
 def test_a_bucket_of_which_the_target_lost_what_was_not_counted_is_left_out() -> None:
     first = noted(read_to(Manifest(60_000), 60, 70), NOW, (BUCKET, 5))
     assert counted(first, 55, start=30) == {}
-    known = open_buckets.open_for_long(of(first), NOW + HOUR, 60)
-    assert (known.records, known.since_ms, known.unjudged) == (5, NOW, 5)
+    assert open_for_an_hour(of(first), NOW + HOUR) == (5, NOW, 5)
 
 
 @pytest.mark.parametrize(
@@ -196,11 +205,10 @@ def test_what_is_kept_comes_back_as_it_was() -> None:
 def test_buckets_that_are_not_followed_count_as_open_and_not_judged_after_the_bound() -> None:
     first = noted(Manifest(60_000), NOW, (BUCKET, 5), more=8, below=800)
     then = noted(first, NOW + HOUR - 1, (BUCKET, 5), more=9, below=900)
-    assert open_buckets.open_for_long(of(then), NOW + HOUR - 1, 60).records == 0
-    known = open_buckets.open_for_long(of(then), NOW + HOUR, 60)
-    assert (known.records, known.since_ms, known.unjudged) == (905, NOW, 905)
+    assert open_buckets.open_for_long(of(then), NOW + HOUR - 1, 60) == []
+    assert open_for_an_hour(of(then), NOW + HOUR) == (905, NOW, 905)
     followed = noted(then, NOW + HOUR, (BUCKET, 5))
-    assert open_buckets.open_for_long(of(followed), NOW + HOUR, 60).unjudged == 5
+    assert open_for_an_hour(of(followed), NOW + HOUR) == (5, NOW, 5)
 
 
 def test_a_bucket_that_was_not_followed_is_open_for_as_long_as_those_may_be() -> None:
@@ -268,12 +276,11 @@ def test_what_left_the_source_before_it_was_counted_is_not_judged() -> None:
     first = noted(read_to(Manifest(60_000), 60, 70), NOW, (BUCKET, 35))
     (found,) = slices(first, 55, source_start=30)
     done = open_slices.with_counted(first, found)
-    known = open_buckets.open_for_long(of(done), NOW + HOUR, 60)
-    assert (known.records, known.unjudged) == (35, 10)
+    assert open_for_an_hour(of(done), NOW + HOUR) == (35, NOW, 10)
     again = noted(done, NOW + 1, (BUCKET, 37))
     (found,) = slices(again, 57, source_start=56)
-    known = open_buckets.open_for_long(of(open_slices.with_counted(again, found)), NOW + HOUR, 60)
-    assert known.unjudged == 11, "one more, and none of them twice"
+    now = of(open_slices.with_counted(again, found))
+    assert open_for_an_hour(now, NOW + HOUR)[2] == 11, "one more, and none of them twice"
 
 
 def test_what_an_earlier_release_kept_is_read() -> None:

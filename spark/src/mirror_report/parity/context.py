@@ -105,12 +105,6 @@ class RunContext:
         return self.settings.bucket_seconds * 1000
 
     @property
-    def heap(self) -> str:
-        """Heap of the JVM that reads, as Spark takes it."""
-        spark = self.settings.spark
-        return str(spark.properties.get("spark.executor.memory", spark.heap))
-
-    @property
     def rows_name(self) -> str:
         """Name of the directory of this run's rows."""
         return f"{self.run_id}.{self.attempt}" if self.attempt else self.run_id

@@ -19,14 +19,14 @@ from mirror_report.parity.plan import (
     boundaries,
     copies,
     fatal,
+    need,
     open_buckets,
+    ranges,
     run_plan,
     spread,
     total_bytes,
     total_records,
 )
-from mirror_report.parity.plan.need import spark_is_needed, within_limits
-from mirror_report.parity.plan.ranges import joined
 from mirror_report.parity.results import findings, losses, retention, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark import class_archive, scratch
@@ -87,7 +87,7 @@ def _compared(
     context: RunContext, state: RunState, open_session: OpenSession | None
 ) -> tuple[RunState, bool]:
     """With what was found, and whether it took Spark."""
-    if spark_is_needed(context, state.manifest, state.plan):
+    if need.spark_is_needed(context, state.manifest, state.plan):
         return _compare_content(context, state, open_session), True
     context.progress("nothing new on either side: Spark is not started")
     return state.with_positions(), False
@@ -133,9 +133,12 @@ def _plan(
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
     # No later report is about a flow that is not configured any more.
     state = state.with_findings(finding for finding in said if finding.flow not in configured)
-    manifest = fatal.remember(state.manifest, plan, search.fatal, context.heap, context.now_ms)
+    spark = context.settings.spark
+    # Of the JVM that reads.
+    heap = str(spark.properties.get("spark.executor.memory", spark.heap))
+    manifest = fatal.remember(state.manifest, plan, search.fatal, heap, context.now_ms)
     state, plan = replace(state, manifest=manifest), fatal.without(manifest, plan, only)
-    plan, large = within_limits(context, state.manifest, plan)
+    plan, large = need.within_limits(context, state.manifest, plan)
     manifest = copies.note(boundaries.note(state.manifest, plan), plan.compared, plan.snapshots)
     state = replace(state, manifest=manifest, plan=plan)
     return state.with_findings(findings.unaffordable(topic) for topic in large)
@@ -203,7 +206,7 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
     for number, piece in enumerate(pieces):
         state = state.with_unread(piece.unread)
         plan = state.plan.without(piece.unknown)
-        backlog = tuple(joined([*piece.later, *plan.backlog]))
+        backlog = tuple(ranges.joined([*piece.later, *plan.backlog]))
         plan = replace(plan, backlog=backlog, spent=plan.spent.plus(piece.ranges))
         state = replace(state, plan=plan)
         if piece.digests is not None:

@@ -10,7 +10,7 @@ from mirror_report.parity.plan.ranges import (
     total_bytes,
     total_records,
 )
-from mirror_report.parity.plan.run_plan import RunPlan
+from mirror_report.parity.plan.run_plan import RunPlan, Superseded
 from mirror_report.parity.plan.scans import CompactedTopic, ComparedTopic, Scan
 from mirror_report.parity.plan.sides import Reopened
 from mirror_report.parity.plan.snapshots import FlowSnapshot, FlowSnapshots
@@ -33,6 +33,7 @@ __all__ = [
     "RunPlan",
     "Scan",
     "Spent",
+    "Superseded",
     "SyncsRead",
     "TopicAtRest",
     "TopicPlan",

@@ -87,11 +87,11 @@ def without_losses(manifest: Manifest, topics: Iterable[TopicPlan]) -> Manifest:
     return replace(manifest, looks=kept)
 
 
-def rows(looks: Mapping[TopicKey, Sequence[Look]], topics: Iterable[TopicPlan]) -> list[Any]:
-    """Rows of :data:`frames.reach.LOOKS_SCHEMA`."""
+def rows(manifest: Manifest, topics: Iterable[TopicPlan]) -> list[dict[str, Any]]:
+    """Rows of :data:`frames.reach.LOOKS_SCHEMA`: the looks at some topics."""
     of_logs: list[dict[str, Any]] = []
     for topic in topics:
-        taken = looks.get(topic.key, ())
+        taken = topic_value(manifest.looks, topic.key, ())
         for origin in topic.origins:
             numbers = {p for look in taken for p in look.boundary.source.get(origin, {})}
             numbers |= {p for look in taken for p in (look.following or {}).get(origin, {})}

@@ -207,32 +207,13 @@ def waits(manifest: Manifest, plan: RunPlan, now_ms: int, open_minutes: float) -
     return any(b.below and not b.judged for buckets in of_topics.values() for b in buckets)
 
 
-@dataclass(frozen=True)
-class Open:
-    """What a topic has in buckets that have been open for long.
-
-    :param records: of the source, below the committed position; at most.
-    :param since_ms: since when the first of them is open; ``None``: there is none.
-    :param unjudged: of the records, those that slices have not counted; at most.
-    """
-
-    records: int = 0
-    since_ms: int | None = None
-    unjudged: int = 0
-
-
-def open_for_long(open_topic: OpenTopic, now_ms: int, open_minutes: float) -> Open:
-    """What a topic has in buckets that slices have to count, followed or not."""
+def open_for_long(open_topic: OpenTopic, now_ms: int, open_minutes: float) -> list[OpenBucket]:
+    """The buckets of a topic that slices have to count, followed or not."""
     every = [*open_topic.buckets]
     if open_topic.more_since_ms is not None:
         # Those that are not followed, as if they were one.
         every.append(OpenBucket(-1, 0, open_topic.more_since_ms, below=open_topic.more))
-    late_buckets = [bucket for bucket in every if bucket.is_late(now_ms, open_minutes)]
-    return Open(
-        sum(bucket.below for bucket in late_buckets),
-        min((bucket.since_ms for bucket in late_buckets), default=None),
-        sum(bucket.unjudged for bucket in late_buckets),
-    )
+    return [bucket for bucket in every if bucket.is_late(now_ms, open_minutes)]
 
 
 def how_far(manifest: Manifest, topic: TopicPlan) -> dict[tuple[str, str, int], int]:

@@ -101,10 +101,7 @@ class Spent:
 
     def allows(self, budget: Budget, ranges: Sequence[Range]) -> bool:
         """Whether some ranges may be read besides."""
-        total = self.plus(ranges)
-        return (budget.max_bytes is None or total.bytes <= budget.max_bytes) and (
-            budget.max_records is None or total.records <= budget.max_records
-        )
+        return self.share_of(budget, ranges) == 1
 
 
 def total_bytes(ranges: Iterable[Range]) -> float:

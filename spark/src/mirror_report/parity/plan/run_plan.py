@@ -102,8 +102,11 @@ class Superseded:
     def leaving(self, flows: Sequence[Flow], flow: str, topic: str) -> Self:
         """Without a topic that another flow compares from now on, or that begins again."""
         of_name = {each.name: each for each in flows}
-        read = (key[2] for key in self.manifest.sides if key[:2] == (flow, "source"))
-        feeds = ((origin, *fed_by(flow, origin)) for origin in read)
+        feeds = (
+            (key[2], *fed_by(flow, key[2]))
+            for key in self.manifest.sides
+            if key[:2] == (flow, "source")
+        )
         origins = [
             origin
             for origin, via, name in feeds

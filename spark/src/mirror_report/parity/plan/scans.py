@@ -25,7 +25,7 @@ from mirror_report.parity.plan.lost_tails import LastLook, is_doubtful, kept, la
 from mirror_report.parity.plan.moments import Moment
 from mirror_report.parity.plan.ranges import Range, Spent, record_bytes
 from mirror_report.parity.plan.snapshots import FlowSnapshot
-from mirror_report.parity.state import BEHIND_ALL, Offsets, Side, TopicKey, topic_value
+from mirror_report.parity.state import BEHIND_ALL, SIDES, Offsets, Side, TopicKey, topic_value
 from mirror_report.state.partitions import offsets
 
 # What retention is about to remove may be gone before it is read.
@@ -216,6 +216,18 @@ class CompactedTopic:
             if key["class"] in LASTING or key.get("lost")
         ]  # fmt: skip
 
+    def wrong_records(self) -> list[dict[str, Any]]:
+        """Rows of :data:`frames.new_records.WRONG_SCHEMA`: both sides of keys that were wrong."""
+        return [
+            {
+                "flow": self.flow.name, "topic": self.topic, "side": side,
+                **{name: key[name] for name in ("lane", "k1", "k2")},
+                **key[side], "counts": True, "below": side == "source",
+            }
+            for key in (self.last.wrong if self.last else ())
+            for side in SIDES if key[side] is not None
+        ]  # fmt: skip
+
     def after(self, last: Scan | None) -> CompactedTopic:
         """It with what is known of it; what is known of other logs of its name says nothing."""
         plain = last.moments if last and self.goes_on_from(last) else []
@@ -233,7 +245,8 @@ class CompactedTopic:
             now = present.get((side, name))
             if now is None or another_topic(topic_id, now.topic_id):
                 return False
-            if later and any(_end(now, int(p)) < end for p, end in ends.items()):
+            present_ends = {str(p): log.end for p, log in now.partitions.items()}
+            if later and any(present_ends.get(p, 0) < end for p, end in ends.items()):
                 return False
             look = last_scan(side, name, last.logs)
             if later and any(is_doubtful(look, p, log) for p, log in now.partitions.items()):
@@ -452,11 +465,6 @@ def affordable(
             chosen.append(topic)
             spent = spent.plus(ranges)
     return chosen
-
-
-def _end(topic: TopicSnapshot, partition: int) -> int:
-    log = topic.partitions.get(partition)
-    return log.end if log else 0
 
 
 def _known_log(number: int, begun: PartitionSnapshot, now: PartitionSnapshot) -> list[Any]:

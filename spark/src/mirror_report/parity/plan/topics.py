@@ -106,9 +106,8 @@ def plan_flow(
             topics.append(plan)
             sides.append(needed)
     departed = _departed(flow, {*shared.elsewhere, *(plan.topic for plan in topics)}, manifest)
-    drops = (Drop(flow.name, *side) for plan in departed for side in plan.sides)
-    sides.append(SidePlan(drops=tuple(drops)))
-    return FlowPlan(topics=tuple(topics), departed=departed).plus(sides)
+    drops = tuple(Drop(flow.name, *side) for plan in departed for side in plan.sides)
+    return FlowPlan(topics=tuple(topics), departed=departed, drops=drops).plus(sides)
 
 
 def _departed(flow: Flow, planned: Collection[str], manifest: Manifest) -> tuple[TopicPlan, ...]:
@@ -173,8 +172,7 @@ def _sides(
     on_target = target.topics.get(topic)
     if on_target is None:
         return sides
-    recorded = (feed.recorded for feed in reversed(feeds) if feed.recorded is not None)
-    start = next(recorded, None)
+    start = next((feed.recorded for feed in reversed(feeds) if feed.recorded is not None), None)
     newer_part = any(
         log.log_start > 0 for side in sides for log in side.snapshot.partitions.values()
     )

@@ -17,8 +17,7 @@ from mirror_report.config import Flow
 from mirror_report.model import Baseline, Finding, TopicParity
 from mirror_report.parity import BY_LANE, LASTING
 from mirror_report.parity.context import RunContext
-from mirror_report.parity.plan import RunPlan, TopicPlan, scans
-from mirror_report.parity.plan.run_plan import Superseded
+from mirror_report.parity.plan import RunPlan, Superseded, TopicPlan, scans
 from mirror_report.parity.results import retention
 from mirror_report.parity.state import Loss, Manifest, TopicKey, changes, files
 from mirror_report.state.store import Store

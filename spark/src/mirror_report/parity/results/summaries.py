@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from mirror_report.checks.content import REPLACED
@@ -17,6 +18,7 @@ from mirror_report.parity import (
     SAMPLES,
     STATUSES,
     WHOLE,
+    grouped,
 )
 from mirror_report.parity.plan import RunPlan
 from mirror_report.parity.state import Manifest, Numbers, Summary, changes
@@ -157,10 +159,8 @@ def keep(
     :param rows: :func:`by_topic`.
     :param samples: flow, topic, class, and the fields of a :class:`Sample`.
     """
-    fresh: dict[tuple[str, str, str], list[Sample]] = {}
-    for plain in map(dict, samples):
-        key = (plain.pop("flow"), plain.pop("topic"), plain.pop("class"))
-        fresh.setdefault(key, []).append(Sample(**plain))
+    keys = ("flow", "topic", "class")
+    fresh = grouped(samples, itemgetter(*keys))
     planned = {topic.key for topic in plan.topics}
     summaries: dict[str, Mapping[str, Summary]] = {
         flow: {
@@ -176,7 +176,10 @@ def keep(
         unreported = earlier is not None and manifest.is_unreported(flow, earlier.run_id)
         merged = {}
         for name in filter(numbers.get, CLASSES):
-            new = fresh.get((flow, topic, name), [])
+            new = [
+                Sample(**{field: row[field] for field in row if field not in keys})
+                for row in fresh.get((flow, topic, name), ())
+            ]
             accounted = name in REPORTED_ONCE and not unreported
             old = () if accounted or earlier is None else earlier.samples.get(name, ())
             if both := (*new, *(sample for sample in old if sample not in new)):

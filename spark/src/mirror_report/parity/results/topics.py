@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mirror_report.model import CLASSES, ParityStatus, TopicParity
-from mirror_report.parity import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE
+from mirror_report.parity import ACCOUNTABLE, SAMPLES, STATUSES, WHOLE, grouped
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.plan import (
     CompactedTopic,
@@ -109,21 +109,25 @@ def _by_bucket(
     )  # fmt: skip
     reported = replace(
         reported,
-        open_records=long.records, open_since_ms=long.since_ms, open_unjudged=long.unjudged,
+        open_records=sum(bucket.below for bucket in long),
+        open_since_ms=min((bucket.since_ms for bucket in long), default=None),
+        open_unjudged=sum(bucket.unjudged for bucket in long),
         reason="; ".join(filter(None, (reported.reason, spread.reason(manifest, topic)))),
     )  # fmt: skip
-    return _with_coverage(reported, gone.total() + below + long.unjudged)
+    return _with_coverage(reported, gone.total() + below + reported.open_unjudged)
 
 
 def _expired_unread(
     manifest: Manifest, topic: TopicPlan, *, keeps_partitions: bool
 ) -> Counter[str]:
     """Records of the source that expired before they were read, by lane."""
-    gone: Counter[str] = Counter()
-    for gap in manifest.gaps:
-        if (gap.flow, gap.topic, gap.side) == (*topic.key, "source"):
-            gone[str(gap.partition) if keeps_partitions else WHOLE] += gap.end - gap.start
-    return gone
+    gaps = (
+        gap for gap in manifest.gaps if (gap.flow, gap.topic, gap.side) == (*topic.key, "source")
+    )
+    lanes = grouped(gaps, lambda gap: str(gap.partition) if keeps_partitions else WHOLE)
+    return Counter(
+        {lane: sum(gap.end - gap.start for gap in of_lane) for lane, of_lane in lanes.items()}
+    )
 
 
 def _unmatched(numbers: Mapping[str, Any], uncompared: Counter[str]) -> Counter[str]:

@@ -56,7 +56,7 @@ OPTIONAL: Mapping[str, Any] = {
     "open_buckets": {}, "slices": None, "spread": {},
 }  # fmt: skip
 
-# Fields by their type: tuples of records, names of directories, values by flow, records and tuples
+# Fields by their type: tuples of records, values by flow, records and tuples
 # of records by flow and topic, and maps in maps, of which all but ``files`` are likewise.
 RECORDS: Mapping[str, Any] = {
     "gaps": Gap,
@@ -66,7 +66,6 @@ RECORDS: Mapping[str, Any] = {
     "new_findings": Finding,
     "losses": Loss,
 }
-NAMES = ("digests", "sealed")
 BY_FLOW = ("baselines", "syncs", "finished")
 OF_TOPICS: Mapping[str, type[Summary | Alignment | FatalTopic]] = {
     "summaries": Summary,
@@ -283,7 +282,7 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
         "unreported": {flow: tuple(runs) for flow, runs in plain["unreported"].items()},
         "verified_again_at_ms": int(plain["verified_again_at_ms"]),
         **{name: tuple(kind(**record) for record in plain[name]) for name, kind in RECORDS.items()},
-        **{name: tuple(plain[name]) for name in NAMES},
+        **{name: tuple(plain[name]) for name in ("digests", "sealed")},
         **{name: dict(plain[name]) for name in BY_FLOW},
         **{name: {key: dict(values) for key, values in plain[name].items()} for name in BY_TOPIC},
         **{

@@ -28,7 +28,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import Manifest, TopicKey, topic_value
+from mirror_report.parity.state import Manifest, TopicKey
 
 # Buckets read again in one run; the oldest of them first.
 MAX_CANDIDATES = 2_000
@@ -220,21 +220,17 @@ class Classifier:
             session, classify.CANDIDATES_SCHEMA,
             [{**classify.candidate(row), **more} for row, more in zip(rows, hidden, strict=True)],
         )  # fmt: skip
-        committed = positions.position_rows(
+        committed = sql.table(session, compare.POSITIONS_SCHEMA, positions.position_rows(
             self.differences.manifest, self.differences.snapshots, self.context.settings.flows,
             self.differences.unread,
-        )  # fmt: skip
-        known_positions = sql.table(session, compare.POSITIONS_SCHEMA, committed)
-        return candidates, leftovers(records, candidates, known_positions, self._looks(rows))
+        ))  # fmt: skip
+        return candidates, leftovers(records, candidates, committed, self._looks(rows))
 
     def _looks(self, rows: Rows) -> DataFrame:
         """Looks at the topics of some buckets."""
         touched = {(row["flow"], row["topic"]) for row in rows}
-        manifest = self.differences.manifest
-        looks = copies.rows(
-            {key: topic_value(manifest.looks, key, ()) for key in touched},
-            (topic for topic in self.differences.topics if topic.key in touched),
-        )
+        topics = (topic for topic in self.differences.topics if topic.key in touched)
+        looks = copies.rows(self.differences.manifest, topics)
         return sql.table(self.storage.session, reach.LOOKS_SCHEMA, looks)
 
     def _records(self, parts: Sequence[Range]) -> DataFrame:

@@ -25,7 +25,7 @@ from mirror_report.parity.frames import (
     sql,
 )
 from mirror_report.parity.frames.leftovers import leftovers
-from mirror_report.parity.plan import Range, TopicAtRest, Unread, unreadable
+from mirror_report.parity.plan import TopicAtRest, Unread, unreadable
 from mirror_report.parity.spark.records import Reader
 from mirror_report.parity.state import Unreadable
 
@@ -98,7 +98,16 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[
     by_partition = [flow.name for flow in flows if flow.engine.keeps_partitions]
     parts = [each for topic in topics for each in topic.ranges]
     untimed = [topic.topic for topic in topics if not topic.keeps_time]
-    positions = _positions(session, parts)
+    positions = sql.table(
+        session, compare.POSITIONS_SCHEMA,
+        [
+            # At rest everything is below the committed position.
+            {"flow": part.flow, "side": part.side, "origin": part.origin,
+             "partition": part.partition, "position": part.end}
+            for part in parts
+            if part.side == "source"
+        ],
+    )  # fmt: skip
 
     def records() -> DataFrame:
         placed = align.place_by_hash(reader.fetch(parts), untimed, BUCKETS)
@@ -134,17 +143,6 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[
         left.unpersist()
     buckets.unpersist()
     return by_topic
-
-
-def _positions(session: SparkSession, parts: Iterable[Range]) -> DataFrame:
-    """At rest everything is below the committed position."""
-    ends = [
-        {"flow": read.flow, "side": read.side, "origin": read.origin, "partition": read.partition,
-         "position": read.end}
-        for read in parts
-        if read.side == "source"
-    ]  # fmt: skip
-    return sql.table(session, compare.POSITIONS_SCHEMA, ends)
 
 
 def _candidates(

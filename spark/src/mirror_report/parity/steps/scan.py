@@ -22,7 +22,7 @@ from mirror_report.parity.plan import (
 )
 from mirror_report.parity.spark.records import Reader, limited
 from mirror_report.parity.spark.rows import RowStorage
-from mirror_report.parity.state import BEHIND_ALL, SIDES, Manifest, TopicKey, Widths
+from mirror_report.parity.state import BEHIND_ALL, Manifest, TopicKey, Widths
 
 # Keys that are wrong of which a later look sees whether they were mended, of all topics of a run.
 WRONG_KEPT = 2_000
@@ -156,7 +156,7 @@ class Scanner:
             keys = latest_by_key.by_key(timed, places)
             return latest_by_key.with_class(self._with_history(keys, topics), beyond)
         wrong = self._table(
-            new_records.WRONG_SCHEMA, (row for topic in topics for row in _wrong_records(topic))
+            new_records.WRONG_SCHEMA, (row for topic in topics for row in topic.wrong_records())
         )
         tombstones = self._table(
             new_records.TOMBSTONES_SCHEMA,
@@ -227,16 +227,6 @@ def _by_topic(frame: DataFrame) -> dict[TopicKey, list[dict[str, Any]]]:
         key: [{k: v for k, v in row.items() if k not in ("flow", "topic")} for row in of_topic]
         for key, of_topic in grouped(_plain(frame), itemgetter("flow", "topic")).items()
     }
-
-
-def _wrong_records(topic: CompactedTopic) -> Iterator[dict[str, Any]]:
-    """Rows of :data:`frames.new_records.WRONG_SCHEMA`: what is known of keys that were wrong."""
-    for key in topic.last.wrong if topic.last else ():
-        for side in SIDES:
-            if key[side] is not None:
-                names = {name: key[name] for name in ("lane", "k1", "k2")}
-                where = {"flow": topic.flow.name, "topic": topic.topic, "side": side}
-                yield {**where, **names, **key[side], "counts": True, "below": side == "source"}
 
 
 def _tails(topic: CompactedTopic, later: Mapping[TopicKey, CompactedTopic]) -> Iterator[Range]:

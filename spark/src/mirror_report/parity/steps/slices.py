@@ -141,7 +141,10 @@ class Counter:
         return confirmed
 
     def _counted(
-        self, earlier: DataFrame, new: Sequence[Slices], others: Sequence[Slices] = ()
+        self,
+        earlier: DataFrame,
+        new: Sequence[Slices],
+        others: Sequence[Slices] = (),
     ) -> Counted | None:
         """What is known with what some slices add; ``others``: what else is known."""
         try:
