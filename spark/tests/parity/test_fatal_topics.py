@@ -22,7 +22,7 @@ from mirror_report.config import Flow, Spark
 from mirror_report.lag.measure import measure_lag
 from mirror_report.model import ClusterSnapshot, PartitionSnapshot, TopicSnapshot
 from mirror_report.parity.plan import FlowSnapshot, RunPlan, TopicPlan
-from mirror_report.parity.plan.fatal import TRIED_AGAIN_MS, Search, remember, without
+from mirror_report.parity.plan.fatal_topics import TRIED_AGAIN_MS, Search, remember, without
 from mirror_report.parity.state import Manifest
 
 HEAP = "512m"

@@ -123,7 +123,7 @@ def test_losses_of_a_topic_that_is_compared_again_are_said_once(tmp_path: Path) 
     left = Manifest(60_000, baselines=before.baselines)
     kept, said = losses.settle(context(tmp_path), before, left, planned("t"), Superseded(before))
     assert (kept.losses, said) == ((), [MISSING])
-    found = losses.said_once(MISSING)
+    found = losses.reported_once(MISSING)
     assert (found.kind, found.severity, found.count) == ("missing", "critical", 10)
     assert losses.settle(context(tmp_path), left, kept, planned("t"), Superseded(left))[1] == []
 
@@ -156,7 +156,7 @@ def test_what_is_unverifiable_by_now_is_said_once_whatever_the_width_of_its_buck
     assert {(loss.topic, loss.kind): loss.count for loss in found} == {
         ("t", "missing"): 4, ("t", "corrupt_value"): 2, ("t", "reordered"): 1,
     }  # fmt: skip
-    said = losses.said_once(found[0], losses.REMOVED)
+    said = losses.reported_once(found[0], losses.REMOVED)
     assert (said.severity, said.kind, said.count) == ("critical", "missing", 4)
     assert "so this is said once" in said.message
 

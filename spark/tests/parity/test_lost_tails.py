@@ -39,9 +39,9 @@ from mirror_report.parity.plan.lost_tails import (
     is_doubtful,
     kept,
     last_scan,
-    looked_at,
     looks,
     lost_from,
+    with_identity,
 )
 from mirror_report.parity.plan.topics import FlowPlan, plan_flow
 from mirror_report.parity.results import findings
@@ -134,7 +134,7 @@ class Partition:
                 at: self.leader.end_of(epoch) for at, epoch in asked.items() if not silent
             },
         )
-        topic = looked_at(now, {"t": last}, found, {}).topics.get("t")
+        topic = with_identity(now, {"t": last}, found, {}).topics.get("t")
         return topic.partitions[0] if topic else None
 
 
@@ -279,7 +279,7 @@ def observed(world: World, flow: Flow, known: Manifest) -> list[ClusterSnapshot]
     """What a run sees of both sides."""
     sides = {"source": world.source(flow), "target": world.target(flow)}
     return [
-        log_identity.looked_at(world, now, looks(flow, side, known, Baseline(), now))  # type: ignore[arg-type]
+        log_identity.with_identity(world, now, looks(flow, side, known, Baseline(), now))  # type: ignore[arg-type]
         for side, now in sides.items()
     ]
 
@@ -358,7 +358,7 @@ def test_a_compacted_topic_whose_new_leader_tells_nothing_is_scanned_at_once(
     assert scans.due(scan, later, 1000) == waits
     cluster = ClusterSnapshot("a", "a", 2, {"t": later.sources[0]})
     last = {"t": last_scan("source", "t", scan.logs)}
-    assert looked_at(cluster, last, {}, {}).errors == {}
+    assert with_identity(cluster, last, {}, {}).errors == {}
     assert contents_wanted(cluster, last, {}) == ({}, {}), "a cleaner may have removed them"
 
 

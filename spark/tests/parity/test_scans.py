@@ -167,7 +167,7 @@ def result(last: Scan | None, unreported: tuple[str, ...] = (), **keys: int) -> 
          "newest_ms": 7}
         for name, number in keys.items()
     ]  # fmt: skip
-    return results.result(ComparedTopic(subject(), rows), "next", last, unreported)
+    return results.after_scan(ComparedTopic(subject(), rows), "next", last, unreported)
 
 
 def test_what_was_found_is_remembered_as_plain_data() -> None:
@@ -272,7 +272,7 @@ def test_what_expired_before_a_look_is_counted_until_the_next_scan() -> None:
         replace(scan(verified=9), moments=known)
     )
     assert (now.has_news(), now.unlooked(), now.unlooked(attrgetter("log_start"))) == (True, 50, 50)
-    found = results.looked(ComparedTopic(now), "next", replace(scan(verified=9), uncompared=3))
+    found = results.after_look(ComparedTopic(now), "next", replace(scan(verified=9), uncompared=3))
     assert found.uncompared == 53
 
 
@@ -315,7 +315,7 @@ def look(last: Scan, kept: list[dict[str, Any]], **keys: int) -> Scan:
         {"class": name, "lane": -1, "keys": number, "newest_ms": 9} for name, number in keys.items()
     ]
     now = subject(taken_at_ms=1001 * HOUR, last=last)
-    return results.looked(ComparedTopic(now, rows, (), kept), "next", last)
+    return results.after_look(ComparedTopic(now, rows, (), kept), "next", last)
 
 
 def test_looks_add_what_is_lost_until_it_is_mended() -> None:

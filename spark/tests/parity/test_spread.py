@@ -95,7 +95,7 @@ def test_rows_get_the_buckets_that_their_records_get(spark: SparkSession) -> Non
 
 def test_what_is_known_of_a_topic_is_forgotten_with_it_and_its_flow_alone(tmp_path: Path) -> None:
     topics = {("east", "e1"): "hours", ("east", "e2"): "none", ("west", "w1"): "hours"}
-    known = changes.put_together(Manifest(MINUTE), topics, "d", "r")
+    known = changes.compare_by_hours(Manifest(MINUTE), topics, "d", "r")
     known = Manifest.load(known.dump(), MINUTE, tmp_path)
     assert known.bucket_widths == Widths(MINUTE, [("east", "e1"), ("west", "w1")])
     known = replace(known, sides={("east", "source", "e2"): SideState(None, {}, {})})

@@ -18,7 +18,7 @@ from mirror_report.observe import (
 )
 from mirror_report.parity.plan import Observation, Watch
 from mirror_report.parity.plan.snapshots import of_present_topics
-from mirror_report.parity.steps.log_identity import looked_at
+from mirror_report.parity.steps.log_identity import with_identity
 from mirror_report.state.store import StateError
 
 # Commits to wait for; after so many intervals a position that stays says nothing more.
@@ -89,8 +89,8 @@ def known_again(settings: Settings, seen: Observation) -> Observation:
     take, (source, target) = Snapshots(settings), seen.looks()
     return replace(
         seen,
-        source=looked_at(take, recognised(settings, seen.source), source),
-        target=looked_at(take, recognised(settings, seen.target), target),
+        source=with_identity(take, recognised(settings, seen.source), source),
+        target=with_identity(take, recognised(settings, seen.target), target),
     )
 
 

@@ -1,7 +1,7 @@
 """One parity run: observe, plan, read, compare, confirm, classify, save.
 
-Steps return what they found; here alone it is merged into what is known and saved. Nothing is kept
-before it is whole (:mod:`state.files`), so a run that dies leaves the state before it.
+Steps return what they found, or the manifest with it; only this module saves. Nothing is kept
+before it is complete (:mod:`state.files`), so a run that dies leaves the state before it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mirror_report.parity.plan import (
     RunPlan,
     boundaries,
     copies,
-    fatal,
-    need,
+    fatal_topics,
     open_buckets,
     ranges,
     run_plan,
     spread,
     total_bytes,
     total_records,
+    work,
 )
 from mirror_report.parity.results import findings, losses, retention, scans, summaries, topics
 from mirror_report.parity.run_state import RunState
@@ -63,14 +63,14 @@ def run_parity(
 
 def _search(
     context: RunContext, plan: RunPlan, error: JvmError, open_session: OpenSession | None
-) -> tuple[RunContext, fatal.Search]:
+) -> tuple[RunContext, fatal_topics.Search]:
     """Find the topics that end Spark's JVM, and begin the run again that leaves them alone.
 
     :param error: what ended the JVM that read the topics of the plan.
     :raises JvmError: the same, if none of them does so alone, or time is over before.
     """
     context.progress(f"{error}; finding out which topic it ended at")
-    search = fatal.Search().ended(fatal.at_work(plan))
+    search = fatal_topics.Search().ended(fatal_topics.at_work(plan))
     while search.waiting and not context.time_is_over():
         group, search = search.next()
         context = context.again()
@@ -86,8 +86,8 @@ def _search(
 def _compared(
     context: RunContext, state: RunState, open_session: OpenSession | None
 ) -> tuple[RunState, bool]:
-    """With what was found, and whether it took Spark."""
-    if need.spark_is_needed(context, state.manifest, state.plan):
+    """The state after the comparison, and whether it took Spark."""
+    if work.spark_is_needed(context, state.manifest, state.plan):
         return _compare_content(context, state, open_session), True
     context.progress("nothing new on either side: Spark is not started")
     return state.with_positions(), False
@@ -95,7 +95,7 @@ def _compared(
 
 def _plan(
     context: RunContext,
-    search: fatal.Search = fatal.NOTHING_FATAL,
+    search: fatal_topics.Search = fatal_topics.NOTHING_FATAL,
     only: Collection[TopicKey] | None = None,
 ) -> RunState:
     """Observe the clusters, and decide what to read and what no longer counts.
@@ -127,18 +127,18 @@ def _plan(
     manifest, gone = losses.settle(context, begun, manifest, plan, former)
     once = [finding for flow in flows for finding in findings.of_plan(flow, gone)]
     reopened = {topic.key for flow in flows for topic in flow.reopened}
-    said = [losses.said_once(loss) for loss in gone if (loss.flow, loss.topic) not in reopened]
+    lost = [losses.reported_once(loss) for loss in gone if (loss.flow, loss.topic) not in reopened]
     configured = {flow.name for flow in context.settings.flows}
-    once += [finding for finding in said if finding.flow in configured]
+    once += [finding for finding in lost if finding.flow in configured]
     state = replace(state, manifest=manifest, plan=plan).with_new(once)
     # No later report is about a flow that is not configured any more.
-    state = state.with_findings(finding for finding in said if finding.flow not in configured)
+    state = state.with_findings(finding for finding in lost if finding.flow not in configured)
     spark = context.settings.spark
     # Of the JVM that reads.
     heap = str(spark.properties.get("spark.executor.memory", spark.heap))
-    manifest = fatal.remember(state.manifest, plan, search.fatal, heap, context.now_ms)
-    state, plan = replace(state, manifest=manifest), fatal.without(manifest, plan, only)
-    plan, large = need.within_limits(context, state.manifest, plan)
+    manifest = fatal_topics.remember(state.manifest, plan, search.fatal, heap, context.now_ms)
+    state, plan = replace(state, manifest=manifest), fatal_topics.without(manifest, plan, only)
+    plan, large = work.within_limits(context, state.manifest, plan)
     manifest = copies.note(boundaries.note(state.manifest, plan), plan.compared, plan.snapshots)
     state = replace(state, manifest=manifest, plan=plan)
     return state.with_findings(findings.unaffordable(topic) for topic in large)
@@ -198,7 +198,7 @@ def _compare_content(
 
 def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState:
     """Leave out rows that no longer count, then digest what is new; each piece is saved."""
-    from mirror_report.parity.steps import put_together, read  # noqa: PLC0415
+    from mirror_report.parity.steps import hours, read  # noqa: PLC0415
 
     kept = read.keep(context, storage, state.manifest, state.plan)
     state = replace(state, manifest=kept)
@@ -215,7 +215,7 @@ def _read(context: RunContext, storage: RowStorage, state: RunState) -> RunState
                 changes.read_up_to(state.manifest, ends),
                 digests=(*state.manifest.digests, piece.digests), open_work=True,
             )  # fmt: skip
-            manifest = put_together.put_together(
+            manifest = hours.compare_by_hours(
                 context, storage, manifest, state.plan, f"hours-{number}"
             )
             left_out = spread.not_compared(manifest, context.settings.flows)
@@ -318,7 +318,7 @@ def _classify(
         left=left + later,
     )
     hidden = losses.out_of_sight(classifier.again, plan.compared)
-    state = state.with_new(losses.said_once(loss, losses.REMOVED) for loss in hidden)
+    state = state.with_new(losses.reported_once(loss, losses.REMOVED) for loss in hidden)
     return state.with_findings(observed.findings).with_unread(classifier.reader.unread), samples
 
 
@@ -387,7 +387,7 @@ def _scan(context: RunContext, storage: RowStorage, state: RunState) -> RunState
 
 
 def _report(context: RunContext, state: RunState, *, spark_started: bool) -> ParityResult:
-    """Save, and say what holds of each topic."""
+    """Save, and put the result together."""
     plan, settings = state.plan, context.settings
     reported = [topics.report_topic(context, state.manifest, plan, topic) for topic in plan.topics]
     # What is reported once has been reported, unless this run's report is never written.

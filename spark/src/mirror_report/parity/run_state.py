@@ -1,17 +1,17 @@
-"""What a run knows, and how what a step finds is merged into it."""
+"""The state of a run: the manifest, the plan and the findings so far."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
 from mirror_report.model import Finding
-from mirror_report.parity.plan import RunPlan, Unread, need
+from mirror_report.parity.plan import RunPlan, Unread, work
 from mirror_report.parity.state import Manifest
 
 
 @dataclass(frozen=True)
 class RunState:
-    """What a run knows; what a step finds makes another one.
+    """The state of a run; each step makes another one.
 
     :param left: buckets that differ and wait for a later run.
     """
@@ -42,7 +42,7 @@ class RunState:
     def with_positions(self) -> Self:
         """Keep the positions that decided; those of other topics stay as they were."""
         positions = dict(self.manifest.positions) | {
-            name: need.relevant_positions(self.manifest, self.plan, snapshot)
+            name: work.relevant_positions(self.manifest, self.plan, snapshot)
             for name, snapshot in self.plan.snapshots.items()
         }
         return replace(self, manifest=replace(self.manifest, positions=positions))

@@ -65,7 +65,7 @@ def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
     Where records of a side are gone, its absence proves nothing: such leftovers are
     ``unverifiable``, and so is any difference of the digests that the readable rest does not
     explain. Where the digests hold the same records in another order, one is out of order at least.
-    What an earlier run found of records that are gone stays, for nobody can see that it was mended.
+    What an earlier run found of records that are gone stays: that it was mended cannot be seen.
 
     :param left: :func:`frames.leftovers.leftovers`.
     :returns: :data:`frames.status.RESULTS_SCHEMA`.

@@ -59,7 +59,7 @@ def leftovers(
         F.col("n_target").alias("target_digests"),
         *("target_most", "target_own", "target_unread", "known_missing", "unread"),
     )
-    hashed = reach.looked_at(_hashed(records, hashes()), looks)
+    hashed = reach.with_looks(_hashed(records, hashes()), looks)
     wrong = _wrong_alone(_with_counts(_late(_groups(hashed, candidates, positions))))
     parts = reach.between_neighbours(reach.by_look(wrong))
     return _named(_waiting(pair(_seen(parts, hidden))))
@@ -205,7 +205,7 @@ def _late(groups: DataFrame) -> DataFrame:
 
     Order is that of one log; of a mirror that keeps no partitions, that of one key in it. Equal
     records count once, where the first of them is, and only if both sides have as many: of copies
-    nobody can say which one is out of place.
+    which one is out of place is unknown.
     """
     spread = F.col("lane") == WHOLE_TOPIC
     ordered = (

@@ -43,7 +43,7 @@ def pair(left: DataFrame) -> DataFrame:
 
     :param left: parts of groups of equal records with ``lost`` and ``foreign`` (how many of them),
         ``n_older`` (how many of the latter the target had before the source was first seen), the
-        columns of :data:`STAGES`, ``compared_ms``, and of :func:`frames.reach.looked_at`
+        columns of :data:`STAGES`, ``compared_ms``, and of :func:`frames.reach.with_looks`
         ``place``, ``lowest`` and ``beyond``; null hashes stand for records that match.
     :returns: ``left`` with a column for each class of :data:`STAGES` (pairs, where the source has
         the record) and ``at_<class>`` (pairs, where the target has it), likewise of

@@ -22,7 +22,7 @@ LOOKS_SCHEMA = (
 STRETCH = 256
 
 
-def looked_at(records: DataFrame, looks: DataFrame) -> DataFrame:
+def with_looks(records: DataFrame, looks: DataFrame) -> DataFrame:
     """Say when records were first seen, and where copies of them may lie.
 
     Places are offsets where partitions are kept, and else looks.

@@ -23,7 +23,7 @@ def gone_records(
     Retention removes whole segments, and none that holds a record younger than it: one such among
     what was removed was deleted. A bucket of which a part is gone counts by the offsets of that
     part, and no more than was removed; one of more than a minute by its oldest record then, for
-    nobody knows which of its records were in that part.
+    which of its records were in that part is unknown.
 
     :param digests: :data:`frames.digest.COLUMNS` of disjoint ranges.
     """

@@ -12,7 +12,7 @@ from mirror_report.parity.frames.compare import BUCKET_SCHEMA, KEEPS_ORDER
 from mirror_report.parity.frames.sql import derived
 
 # Topics to compare: whether records are unread, and until when records of a side expired before
-# they were read; of the target, how many by lane, as JSON (null: nobody knows); whether its
+# they were read; of the target, how many by lane, as JSON (null: unknown); whether its
 # buckets are hours.
 TOPICS_SCHEMA = (
     "flow string, topic string, unread boolean, source_gap bigint, target_gap bigint, "
@@ -34,7 +34,7 @@ RESULTS_SCHEMA = (
     + ", ".join(f"new_{name} bigint" for name in ACCOUNTABLE)
 )
 
-# Of the source, what was compared and holds bytes that nobody can see.
+# Of the source, what was compared and holds bytes that no client can read.
 REPLACED = "if(due and not blind, replaced, 0L)"
 
 # The ``pair`` of what slices found of a bucket that is not due (:mod:`frames.slices`): of no
@@ -62,7 +62,7 @@ def statuses(
     :param unreported: flow -> runs whose report was not written: what they found is new still.
     :param gaps: records of a target expired before they were read.
     :returns: the buckets with target_left (how many records of it may have left the target unread
-        at most; null: nobody knows), due, candidate (its records have to be classified, or again,
+        at most; null: unknown), due, candidate (its records have to be classified, or again,
         if it is settled), settled, status (``skipped``: nothing of the bucket was compared),
         next_status (what the next run calls it if nothing changes) and the count of each class and
         of :data:`BESIDE`; of :data:`ACCOUNTABLE` what is reported once counts while it is new, and

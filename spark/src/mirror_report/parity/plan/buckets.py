@@ -166,6 +166,6 @@ def _spans_of(
             "flow": flow, "side": side, "origin": origin, "partition": partition,
             "span_start": span.start, "span_end": span.end, "label": span.label,
         }
-        # A log without spans is cut too: an empty one says so.
+        # A log without spans is cut too: it has an empty one.
         for span in sorted(within) or [cuts.Span(0, 0, 0)] * bool(bounds)
     ]  # fmt: skip

@@ -19,7 +19,7 @@ def describe(
 ) -> Bundle:
     """What a bundle will hold.
 
-    :param floors: topic -> partition -> first offset of interest, where a baseline says so.
+    :param floors: topic -> partition -> first offset of interest, where a baseline has one.
     """
     topics = {}
     for name in sorted({*snapshot.topics, *snapshot.errors}):

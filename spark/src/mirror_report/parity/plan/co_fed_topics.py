@@ -98,7 +98,7 @@ def _of_flow(snapshot: FlowSnapshot, feeds: Feeds, doubts: Mapping[TargetTopic, 
 
 
 def _may_feed(flow: Flow, topic: str, manifest: Manifest) -> bool:
-    """Whether a flow that was not observed brings records to a topic: it did, or nobody knows."""
+    """Whether a flow that was not observed may bring records to a topic: it did, or is new."""
     feeds = (fed_by(owner, origin) for owner, side, origin in manifest.sides if side == "source")
     return flow.source_topic(topic) is not None and (
         flow.name not in manifest.baselines

@@ -47,7 +47,7 @@ class Differences:
 
     :param snapshots: fresh ones, of the flows that can be confirmed.
     :param extents: bucket -> where its digested records lie, by partition.
-    :param unread: topics of which something is left for a later run: nothing newer is looked at.
+    :param unread: topics of which something is left for a later run: nothing newer is read.
     """
 
     manifest: Manifest
@@ -57,7 +57,7 @@ class Differences:
     unread: Collection[TopicKey] = ()
 
     def readable(self, rows: Rows) -> Rows:
-        """All but what an earlier run saw and nobody can see again: that stays as it was."""
+        """All but what an earlier run settled and cannot be read again: that stays as it was."""
         starts = self.newer(rows).starts
         return [
             row
@@ -166,7 +166,7 @@ class Differences:
     def _left(self, row: Mapping[str, Any], starts: Mapping[Key, int]) -> int:
         """How many digested records of a bucket have left the target at most.
 
-        Between them there may be others that left: what is still read of the bucket says more.
+        Between them there may be others that left: what is still read of the bucket decides.
         """
         return sum(
             min(int(extent["n"]), max(0, starts.get(partition_key(extent), 0) - extent["off_min"]))

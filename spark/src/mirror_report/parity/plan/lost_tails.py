@@ -32,10 +32,10 @@ OLDER = 8
 
 @dataclass(frozen=True)
 class LastLook:
-    """What is known of one side of a topic since it was looked at before.
+    """One side of a topic as a run, a scan or a baseline saw it last.
 
     :param read: partition -> offset that reading goes on from.
-    :param leaders: of a compacted topic: the epochs of the leaders that told where it ends.
+    :param leaders: of a compacted topic: the epochs of the leaders that answered where it ends.
     :param compacted: a cleaner may have removed any record of it but the latest of each key.
     """
 
@@ -132,7 +132,7 @@ def contents_wanted(
     """Offsets of single records of logs whose epochs are not known.
 
     :param epochs: those that are known, by place.
-    :returns: of those that were looked at before, or else were read last, and of the newest ones.
+    :returns: of those whose contents are kept, or else were read last, and of the newest ones.
     """
     before: dict[Place, int] = {}
     newest: dict[Place, int] = {}
@@ -150,7 +150,7 @@ def contents_wanted(
     return before, newest
 
 
-def looked_at(
+def with_identity(
     now: ClusterSnapshot,
     last: Mapping[str, LastLook],
     epochs: Mapping[Place, Epochs],
@@ -158,8 +158,8 @@ def looked_at(
 ) -> ClusterSnapshot:
     """A snapshot with what was found of its logs.
 
-    A topic is an error if a leader that it has since does not tell its epochs: what was read on
-    from there would be held against epochs that it is not of. A compacted one can be read as a
+    A topic is an error if its new leader does not answer with its epochs: what was read on from
+    there would be compared with epochs that it is not of. A compacted one can be read as a
     whole (:func:`is_doubtful`).
     """
     topics, errors = dict(now.topics), dict(now.errors)
@@ -183,7 +183,7 @@ def looked_at(
 def lost_from(look: LastLook, number: int, log: PartitionSnapshot) -> int | None:
     """Offset from which on a partition no longer holds what was read of it.
 
-    :returns: ``None``: it is there, or has left the log at its beginning, or nobody knows.
+    :returns: ``None``: it is there, or has left the log at its beginning, or that is unknown.
     """
     following = look.read.get(number, 0)
     if log.log_start >= following:
@@ -201,7 +201,7 @@ def lost_from(look: LastLook, number: int, log: PartitionSnapshot) -> int | None
 
 
 def is_doubtful(look: LastLook, number: int, log: PartitionSnapshot) -> bool:
-    """Whether nobody knows if a compacted partition that has another leader holds what was read.
+    """Whether it is unknown if a compacted partition with another leader holds what was read.
 
     The leader keeps no epochs, does not answer, or does not know the epoch of the newest record
     that was read: it lacks it, or has been a replica only since a cleaner removed all of it.

@@ -32,7 +32,7 @@ class OpenBucket:
         it, up to where they have of those of its topic that are begun.
     :param judged: since the last comparison they have counted both sides up to their ends.
     :param gone: records that left the source before slices counted them, at most.
-    :param from_first: slices begin with its first record: nobody knows when it was closed last.
+    :param from_first: slices begin with its first record: when it was closed last is unknown.
     """
 
     lane: int
@@ -170,7 +170,7 @@ def _noted(
         )
         for row in rows
     )
-    # Of a bucket that was not followed nobody knows whether it was closed.
+    # Whether a bucket that was not followed was closed is unknown.
     begins = {**before.begins, **({now_ms: before.compared} if before.whole else {})}
     used = {bucket.since_ms for bucket in followed}
     more = rows[0]["n_below"] - sum(row["below"] for row in rows) if rows else 0

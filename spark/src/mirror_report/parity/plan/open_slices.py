@@ -1,7 +1,7 @@
 """Slices of buckets that stay open: which offsets of them are to be counted.
 
 They begin where both sides had been read to when the bucket was last seen closed, or was not there
-yet: all that is open of it lies behind, on either side. Where nobody knows that, they begin with
+yet: all that is open of it lies behind, on either side. Where that is unknown, they begin with
 its first record. What is too much for one run is counted in parts over several. Then the buckets
 of a topic that are counted up to the last run go on by themselves, and those that are not yet
 there go on together until they are; a bucket is decided where both of its sides are counted up to
@@ -85,7 +85,7 @@ def slices(
         log: max(counted.get(log, 0) for counted in (open_topic.counted, open_topic.partly))
         for log in read
     }
-    # Of a backlog: the target was looked at beyond what is read of it by now.
+    # Of a backlog: the target was counted beyond what is read of it by now.
     if any(offset < reached[log] for log, offset in read.items()):
         return []
     # What was committed once stays so where a position was set back.

@@ -62,7 +62,7 @@ class RunPlan:
     def without(self, unknown: Mapping[TopicKey, str]) -> Self:
         """Leave topics alone.
 
-        :param unknown: why nothing can be said of each.
+        :param unknown: why the status of each is unknown.
         """
         topics = (
             replace(topic, unknown=topic.unknown or unknown.get(topic.key)) for topic in self.topics

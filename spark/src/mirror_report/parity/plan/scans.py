@@ -43,7 +43,7 @@ class Scan:
     :param newer: source offsets that came while it read.
     :param moments: of the topic (:class:`plan.moments.Moment`), the newest last: everything below
         its positions was compared.
-    :param looked_at_ms: when it was looked at since (0: never).
+    :param looked_at_ms: when its new records were compared last (0: never).
     :param wrong: keys of the source that are wrong, both sides of each, as far as they are kept;
         rows of :data:`frames.new_records.WRONG_SCHEMA` with the class.
     :param uncompared: records that a look since could not compare.
@@ -144,9 +144,9 @@ class CompactedTopic:
 
     @property
     def logs(self) -> list[Any]:
-        """What tells its logs from what they were, rows of :func:`plan.lost_tails.last_scan`.
+        """What identifies its logs later on, rows of :func:`plan.lost_tails.last_scan`.
 
-        Of each partition the end that was read up to, the epoch of the leader that told it, and
+        Of each partition the end that was read up to, the epoch of the leader that answered it, and
         the epochs by then; JSON types only.
         """
         begun = {(side, topic.name): topic for side, topic in (self.first or self).sides()}
@@ -229,7 +229,7 @@ class CompactedTopic:
         ]  # fmt: skip
 
     def after(self, last: Scan | None) -> CompactedTopic:
-        """It with what is known of it; what is known of other logs of its name says nothing."""
+        """It with its last scan, and with its moments unless they are of other logs of its name."""
         plain = last.moments if last and self.goes_on_from(last) else []
         earlier = [Moment.load(moment) for moment in plain]
         return replace(self, last=last, moments=moments.followed(earlier, self.source_ends()))
@@ -255,13 +255,13 @@ class CompactedTopic:
 
     @property
     def reached(self) -> Offsets:
-        """Below which everything was looked at; earlier releases kept the ends of the source."""
+        """Below which everything was compared; earlier releases kept the ends of the source."""
         if self.moments or self.last is None or not self.goes_on_from(self.last):
             return self.moments[-1].positions if self.moments else {}
         return {name: offsets(ends) for side, name, _, ends in self.last.state if side == "source"}
 
     def unlooked(self, ends: Callable[[PartitionSnapshot], int] = attrgetter("end")) -> int:
-        """Source offsets that were mirrored and not looked at.
+        """Source offsets that were mirrored and not compared.
 
         :param ends: of what counts: all of a log, or what has expired of it.
         """
@@ -439,7 +439,7 @@ def waiting(topics: Iterable[CompactedTopic], every_ms: float) -> list[Compacted
 def due(last: Scan | None, now: CompactedTopic, every_ms: float) -> bool:
     """Whether a topic has to be scanned: something is new, and the last scan is old enough.
 
-    What was found in other logs of that name, or in what they have lost since, says nothing of it.
+    What was found in other logs of that name, or in what they have lost since, does not count.
     """
     if last is None or last.replaced or not now.goes_on_from(last):
         return True

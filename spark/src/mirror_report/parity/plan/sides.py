@@ -55,7 +55,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class SideNow:
-    """One side of a topic: what it is now, and what the baseline says of it.
+    """One side of a topic: what it is now, and its baseline.
 
     :param topic: its name on the target.
     :param recorded: the topic's baseline; ``based``: whether its flow has one.
@@ -275,7 +275,7 @@ def _baseline_offsets(
 def _still(now: SideNow, values: Mapping[int, int], lost: Mapping[int, int]) -> dict[int, int]:
     """Of a baseline's offsets, those that are of records which are still there.
 
-    Without epochs nobody knows from which offset on another record is at each.
+    Without epochs it is unknown from which offset on another record is at each.
     """
     logs = now.snapshot.partitions
     return {p: at for p, at in values.items() if p not in lost} | {
@@ -316,7 +316,7 @@ def _with_retention(state: SideState, now: SideNow, before: SideState | None) ->
 
 
 def _removes_by_size(topic: TopicSnapshot, log: PartitionSnapshot, allowed: int) -> bool | None:
-    """Whether records may have left a log because it was too large; ``None``: nobody can say.
+    """Whether records may have left a log because it was too large; ``None``: unknown.
 
     Kafka stops while the rest is at least as large as allowed (UnifiedLog,
     deleteRetentionSizeBreachedSegments), so a log that is smaller lost nothing that way.

@@ -43,7 +43,7 @@ def of_present_topics(positions: Positions, source: ClusterSnapshot) -> Position
     """Positions without those past the end of their log.
 
     MirrorMaker 2 keeps its position when a topic is deleted. Until it commits again, such a one is
-    of the earlier topic of that name and says nothing of the present one.
+    of the earlier topic of that name and does not hold for the present one.
 
     :param source: taken after the positions, or a mirror at work would seem to be past the end.
     """

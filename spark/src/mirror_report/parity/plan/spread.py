@@ -64,7 +64,7 @@ def reason(manifest: Manifest, topic: TopicPlan) -> str:
 
 
 def not_compared(manifest: Manifest, flows: Iterable[Flow]) -> dict[TopicKey, str]:
-    """Topics that have too many hours, and what is said of them.
+    """Topics that have too many hours, and the message for each.
 
     :param flows: all that are configured.
     """

@@ -27,7 +27,7 @@ class TopicPlan:
 
     :param strategy: how its content is compared; ``why``: if it is not the default, the reason.
     :param skip: why its content is not compared.
-    :param unknown: why nothing can be said of it now.
+    :param unknown: why its status is unknown now.
     """
 
     flow: str

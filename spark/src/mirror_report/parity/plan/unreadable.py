@@ -34,7 +34,7 @@ class Unread:
     """What could not be read.
 
     :param records: those that are known by now.
-    :param topics: those with too many of them, and why nothing can be said of each.
+    :param topics: those with too many of them, and why each is unknown.
     """
 
     records: tuple[Unreadable, ...] = ()
@@ -103,7 +103,7 @@ def by_lane(records: Iterable[Unreadable], *, keeps_partitions: bool) -> dict[st
 
 
 def too_many(records: Iterable[Unreadable]) -> dict[TopicKey, str]:
-    """Topics with more than :data:`MOST` on one side, and what is said of them."""
+    """Topics with more than :data:`MOST` on one side, and the message for each."""
     return {
         topic: f"Spark cannot read more than {MOST} of its records, {first_of(its_records)}. Make "
         "the producer write milliseconds, then delete these records or wait until they expire"
@@ -172,7 +172,7 @@ def _is_there(record: Unreadable, snapshots: FlowSnapshots) -> bool:
 def one_sided(labels: Mapping[Unreadable, int]) -> set[tuple[str, str, int, int, Side]]:
     """Buckets of one side that lack more unreadable records than the other side's.
 
-    Their partners can be read where the target replaces timestamps: nobody can say which of the
+    Their partners can be read where the target replaces timestamps: it is unknown which of the
     other side's records they are.
 
     :param labels: records, and the bucket each is in, of topics that are cut by offsets.

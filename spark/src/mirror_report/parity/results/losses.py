@@ -1,7 +1,7 @@
 """Losses that are known of topics, and what becomes of them when a topic is forgotten.
 
-What is compared again says itself what it lacks; what it was known to lack is said once. Of a topic
-that is compared no more nothing can be found again: its losses stay until they are accepted.
+A topic that is compared again gets new findings; what it was known to lack is reported once. The
+losses of a topic that is compared no more stay until they are accepted.
 """
 
 from collections import Counter, defaultdict
@@ -28,7 +28,7 @@ OF_SOURCE = {
     "truncated": "records left the source before they were mirrored",
     "possible_loss": "records may have left the source before they were mirrored",
 }
-# Why nobody can tell any more whether a loss was mended.
+# Why it is unknown whether a loss was mended.
 REMOVED = "the records are gone, and what came since may have mended it"
 _TEXTS = {**TEXTS, **OF_SOURCE}
 
@@ -198,8 +198,8 @@ def out_of_sight(
     ]
 
 
-def said_once(loss: Loss, why: str = "what was kept of the topic no longer counts") -> Finding:
-    """A loss that no later run knows of, because its topic is compared from the start.
+def reported_once(loss: Loss, why: str = "what was kept of the topic no longer counts") -> Finding:
+    """A loss that no later run reports, because its topic is compared from the start.
 
     :param why: if it is for another reason.
     """

@@ -25,7 +25,7 @@ def gone(entries: Iterable[Gone], now_ms: int) -> tuple[Counter[int], Counter[in
 
 
 def doubted(entries: Iterable[Gone], flows: Iterable[Flow], now_ms: int) -> list[Finding]:
-    """Records of which nobody can say whether they left the target because of its log's size."""
+    """Records that may have left the target because of its log's size, or against its retention."""
     of_name = {flow.name: flow for flow in flows}
     counts: Counter[TopicKey] = Counter()
     for entry in (entry for entry in entries if entry.flow in of_name and not entry.certain):

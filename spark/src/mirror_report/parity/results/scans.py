@@ -28,9 +28,9 @@ def keep(
         last = scans.last_of(kept, each.topic.key)
         unreported = manifest.unreported.get(flow, ())
         scan = (
-            looked(each, run_id, last, unreported)
+            after_look(each, run_id, last, unreported)
             if new and last is not None
-            else result(each, run_id, last, unreported)
+            else after_scan(each, run_id, last, unreported)
         )
         scan = replace(
             scan, newer=each.newer, moments=[moment.dump() for moment in each.moments],
@@ -40,7 +40,7 @@ def keep(
     return replace(manifest, scans=kept)
 
 
-def result(
+def after_scan(
     compared: ComparedTopic, run_id: str, last: Scan | None, unreported: Collection[str] = ()
 ) -> Scan:
     """What a scan found, to be kept.
@@ -57,7 +57,7 @@ def result(
     return replace(scan, accounted=_accounted(scan, last, unreported))
 
 
-def looked(
+def after_look(
     compared: ComparedTopic, run_id: str, last: Scan, unreported: Collection[str] = ()
 ) -> Scan:
     """What is known after a look, to be kept.
@@ -157,7 +157,7 @@ def _more_samples(
 def reported(
     empty: TopicParity, scan: Scan | None, unreported: Collection[str], why: str
 ) -> TopicParity:
-    """What a report says of a topic by its last scan.
+    """A topic as the report shows it by its last scan.
 
     :param empty: the topic without numbers; ``why``: the reason of the strategy.
     :param unreported: runs whose report was not written, this one included: what they found is
@@ -204,7 +204,7 @@ def reported(
 def with_new_records(
     topic: TopicParity, last: Scan | None, now: CompactedTopic | None
 ) -> TopicParity:
-    """What a report says of a topic, with what came since and was not compared.
+    """A topic as the report shows it, with what came since and was not compared.
 
     :param topic: :func:`reported`; ``last``: what it is of.
     :param now: the topic as this run observed it; ``None``: it was not there any more.

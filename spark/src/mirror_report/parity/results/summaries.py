@@ -1,4 +1,4 @@
-"""The summary of a topic: its numbers, its status, and what the next run says of it."""
+"""The summary of a topic: its numbers, its status, and what the next run repeats."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -65,7 +65,7 @@ def newly_verified(manifest: Manifest, rows: Iterable[Mapping[str, Any]]) -> int
 
 
 def as_next(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next run says if nothing changes: what is reported once has become accounted."""
+    """What the next run reports if nothing changes: what is reported once has become accounted."""
     following = dict(row)
     once = ACCOUNTABLE if WHOLE in row["lanes"] else REPORTED_ONCE
     for name in once:

@@ -28,7 +28,7 @@ from mirror_report.parity.state import Manifest, Unreadable, topic_value
 def report_topic(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan
 ) -> TopicParity:
-    """What the report says of one topic."""
+    """One topic as the report shows it."""
     empty = TopicParity(
         flow=topic.flow, source_topic=topic.origins[0], topic=topic.topic, status="unknown",
         source_records=0, target_records=0, verified_records=0, in_flight_records=0,
@@ -183,9 +183,9 @@ def _more(topic: TopicParity, kind: str, lanes: Mapping[str, int]) -> TopicParit
 def _with_unreadable(
     topic: TopicParity, beyond: Collection[Unreadable], also: str = ""
 ) -> TopicParity:
-    """Say of a topic where the records are that cannot be read, and count them on their sides.
+    """Add the records that cannot be read: samples, and their numbers on both sides.
 
-    :param also: what else its reason says.
+    :param also: what its reason begins with.
     """
     if not beyond:
         return topic
@@ -202,7 +202,7 @@ def _with_unreadable(
 
 
 def _with_coverage(topic: TopicParity, uncompared: int) -> TopicParity:
-    """Say how much of what is due is verified.
+    """Add how much of what is due is verified.
 
     :param uncompared: what is due and was never compared: expired, or not read yet.
     """

@@ -39,12 +39,12 @@ def spark_errors() -> Iterator[None]:
 
 # Signs of a JVM that has ended.
 GONE = ("Py4JNetworkError", "Answer from Java side is empty")
-# How the JVM ends that was told to end when its heap is full (-XX:+ExitOnOutOfMemoryError).
+# Exit status of a JVM that ends when its heap is full (-XX:+ExitOnOutOfMemoryError).
 HEAP_IS_FULL = 3
 # A JVM that no longer answers ends within this time, or does not say how.
 EXIT_SECONDS = 5
 
-# What an executor's JVM says; the driver's ends.
+# Signs of an executor's JVM; the driver's ends.
 OUT_OF_MEMORY = ("OutOfMemoryError", "Java heap space")
 RAISE_HEAP = "Raise spark.heap in the report's configuration"
 
@@ -147,10 +147,10 @@ def ended(status: int | None) -> JvmError:
 
 def explain(text: str) -> ParityError:
     """What an error of Spark means to an operator, by the signs in its text."""
-    if (said := MALFORMED.search(text)) is not None:
+    if (match := MALFORMED.search(text)) is not None:
         return ParityError(
-            f"Spark cannot read partition {said[2]} of topic {said[1]} at offset {said[3]}: the "
-            f"timestamp {said[4]} there is beyond what it can hold",
+            f"Spark cannot read partition {match[2]} of topic {match[1]} at offset {match[3]}: the "
+            f"timestamp {match[4]} there is beyond what it can hold",
             "Run mirror-report run again; if it stays, delete the records up to there",
         )
     if any(sign in text for sign in OUT_OF_MEMORY):

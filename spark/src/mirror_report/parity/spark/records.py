@@ -118,7 +118,7 @@ class Reader:
         return unreadable.Unread(tuple(self._known), dict(self._full))
 
     def fetch(self, parts: Iterable[Range]) -> DataFrame:
-        """:func:`fetch` of what can be read, without topics of which nothing can be said."""
+        """:func:`fetch` of what can be read, without topics that are unknown."""
         chosen = [part for part in parts if part.topic_key not in self._full]
         self._asked += chosen
         return fetch(self.session, self.settings, unreadable.spared(chosen, self._known))
@@ -136,7 +136,7 @@ class Reader:
     def readable(
         self, topics: Iterable[T], key: Callable[[Any], TopicKey] = itemgetter("flow", "topic")
     ) -> list[T]:
-        """Topics, or rows of them, without those of which nothing can be said."""
+        """Topics, or rows of them, without topics that are unknown."""
         return [topic for topic in topics if key(topic) not in self._full]
 
     def read(self, action: Callable[[], T]) -> T:
@@ -145,8 +145,8 @@ class Reader:
         Each time it meets at least one such record, and of each topic no more than
         :data:`plan.unreadable.MOST` and one.
 
-        :param action: calls :meth:`fetch` and lets Spark work; what it returns says nothing of
-            topics of which nothing can be said by then.
+        :param action: calls :meth:`fetch` and lets Spark work; what it returns leaves out
+            topics that are unknown by then.
         """
         while True:
             self._asked = []
@@ -166,7 +166,7 @@ class Reader:
     def keys(self, unread_records: Collection[Unreadable]) -> dict[Unreadable, bytes | None]:
         """Keys of unreadable records; one that is not there any more is forgotten.
 
-        Nothing can be said of a topic if such a key cannot be read by other means either.
+        A topic is unknown if such a key cannot be read by other means either.
         """
         for record in [record for record in unread_records if record not in self._keys]:
             try:
@@ -182,9 +182,9 @@ class Reader:
 
     def _met(self, text: str) -> list[Unreadable]:
         """What an error of Spark is about, and what follows it that cannot be read either."""
-        if (said := MALFORMED.search(text)) is None:
+        if (match := MALFORMED.search(text)) is None:
             return []
-        name, partition, offset, timestamp = said[1], int(said[2]), int(said[3]), int(said[4])
+        name, partition, offset, timestamp = match[1], int(match[2]), int(match[3]), int(match[4])
         logs = {
             (asked.flow, asked.side, asked.origin): asked
             for asked in self._asked

@@ -30,7 +30,7 @@ class RowStorage:
     def write(self, rows: DataFrame, name: str) -> str:
         """Write rows into this run's directory and make them durable.
 
-        :returns: the name the manifest knows them by.
+        :returns: their name in the manifest.
         :raises ParityError: all rows hold more than they may.
         """
         if self.limit is not None and scratch.size([self.directory]) > self.limit:

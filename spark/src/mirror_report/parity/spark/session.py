@@ -283,7 +283,7 @@ def open_session(
 
 @contextlib.contextmanager
 def _scratch(settings: Spark) -> Iterator[list[Path]]:
-    """Directories for the scratch files of one session, told to Spark by its environment."""
+    """Directories for the scratch files of one session, named in its environment."""
     places = scratch.places(settings, os.environ)
     with contextlib.ExitStack() as held:
         try:

@@ -90,7 +90,7 @@ class Bundle:
 def with_unreadable(
     bundle: Bundle, records: Iterable[Unreadable], unknown: Mapping[TopicKey, str]
 ) -> Bundle:
-    """A bundle that says which records are not in its digests.
+    """A bundle with the records that are not in its digests.
 
     :param unknown: (flow, topic on the target) -> why nothing is known of it.
     """

@@ -44,7 +44,7 @@ def begin_run(
 
 
 def without_report(manifest: Manifest, run_id: str, flows: Iterable[str]) -> Manifest:
-    """A run whose report says nothing of some flows."""
+    """Leave a run out of the unreported ones of flows that its report does not cover."""
     unreported = dict(manifest.unreported) | {
         flow: tuple(run for run in manifest.unreported[flow] if run != run_id) for flow in flows
     }
@@ -59,7 +59,7 @@ def with_topic(
 
 
 def with_timestamps(manifest: Manifest, topics: Iterable[TopicKey]) -> Manifest:
-    """Take back that no record of some topics carried one, until the next are compared."""
+    """Forget that no record of some topics carried a timestamp, until the next are compared."""
     summaries = manifest.summaries
     for flow, topic in topics:
         summary = summaries[flow][topic]
@@ -115,12 +115,12 @@ def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
     return _without(forget_values(manifest, NUMBERS, flow, topic), LOST, flow, topic)
 
 
-def put_together(
+def compare_by_hours(
     manifest: Manifest, topics: Mapping[TopicKey, str], digests: str, results: str
 ) -> Manifest:
-    """Go on with other buckets of some topics.
+    """Go on with hours instead of minutes of some topics.
 
-    :param topics: with what :attr:`Manifest.spread` says of them.
+    :param topics: with their values of :attr:`Manifest.spread`.
     :param digests: name of all digest rows, with these buckets; ``results``: likewise.
     """
     for (flow, topic), how in topics.items():

@@ -43,7 +43,7 @@ def leave_refused(store: Store, bucket_ms: int) -> None:
 
 
 def last_report(store: Store, flow: str) -> Mapping[str, Any]:
-    """The last report that tells of a flow; empty: there is none, or it cannot be read."""
+    """The last report on a flow; empty: there is none, or it cannot be read."""
     documents: list[dict[str, Any]] = [{}]
     for name in (latest("json", None), latest("json", flow)):
         with contextlib.suppress(OSError, ValueError):

@@ -91,7 +91,7 @@ class Manifest:
     :param positions: committed, of the last comparison.
     :param summaries: numbers of each topic, as reported; ``totals``: of sealed hours.
     :param verified_again: last bucket that was read again.
-    :param fatal: topics whose records end Spark's JVM (:mod:`plan.fatal`).
+    :param fatal: topics whose records end Spark's JVM (:mod:`plan.fatal_topics`).
     :param boundaries: of topics that have a backlog (:mod:`plan.boundaries`).
     :param looks: earlier ones at each topic (:mod:`plan.copies`).
     :param spread: topics with too many buckets: ``hours`` (they are compared by hours) or ``none``

@@ -57,7 +57,7 @@ class Gone:
     :param expired: as many as its retention had to remove; ``early``: as many as it had not.
     :param until_ms: when retention would have removed the newest of the early ones;
         ``None``: never.
-    :param certain: otherwise nobody can say of the early ones whether they had to go by size.
+    :param certain: otherwise it is unknown whether the early ones had to go by size.
     """
 
     flow: str
@@ -75,7 +75,7 @@ class Removal:
 
     :param kept_from_ms: nothing younger had to be removed.
     :param retention_ms: for how long records stay by now; ``None``: for ever, or not known.
-    :param certain: otherwise nobody can say whether younger ones had to go by size.
+    :param certain: otherwise it is unknown whether younger ones had to go by size.
     """
 
     flow: str
@@ -153,7 +153,7 @@ class SideState:
     :param retention_ms: for how long records stay; -1: for ever; ``None``: not known.
     :param retention_bytes: how large a partition's log may get; -1: as large as it gets.
     :param kept_from_ms: no record younger than this had to be removed so far because of its age;
-        ``sized``: none of the partition because of the log's size; ``doubted``: nobody can say so.
+        ``sized``: none of the partition because of the log's size; ``doubted``: that is unknown.
     :param required: source, of a baseline recorded while the mirror ran: records below may have
         been copied before it; ``untouched``: from here on none was.
     :param sought: target, likewise: from here to ``first`` lies what was copied last before it.
@@ -181,7 +181,7 @@ class SideState:
     last_records: Mapping[int, Contents] = field(default_factory=dict)
 
     def allowed_until(self, partitions: Iterable[int]) -> int | None:
-        """Younger records of the target's partitions had not to be removed; ``None``: who knows."""
+        """Younger records of the target's partitions had not to be removed; ``None``: unknown."""
         bounds = {p: max(self.kept_from_ms, self.sized.get(p, NEVER)) for p in partitions}
         if any(self.doubted.get(p, NEVER) > bound for p, bound in bounds.items()):
             return None

@@ -96,7 +96,7 @@ class Alignment:
     """What is known of a topic that is aligned by offset syncs.
 
     :param ids: of it on the source and on the target.
-    :param anew: it was recreated.
+    :param anew: the topic was recreated.
     :param tracks: by partition; ``pending``: syncs that are not used yet.
     :param untimed: no record of it carried a timestamp.
     """

@@ -1,4 +1,4 @@
-"""Classifying what differs: its records are read again, and each is said what it is.
+"""Classifying what differs: its records are read again, and each gets its class.
 
 Before that it is confirmed: fresh snapshots say where its records lie.
 """
@@ -39,7 +39,7 @@ Again = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
 def differing(statuses: DataFrame) -> tuple[Rows, int]:
-    """Buckets to read again, and how many that nobody has classified are left for a later run.
+    """Buckets to read again, and how many unclassified ones are left for a later run.
 
     :param statuses: :func:`frames.status.statuses`.
     """
@@ -120,11 +120,11 @@ class Classifier:
         )  # fmt: skip
 
     def classify(self, rows: Rows, earlier: DataFrame) -> tuple[str, list[dict[str, Any]], int]:
-        """Say of the records of some buckets what they are.
+        """Classify the records of some buckets.
 
         :param earlier: :func:`earlier_results`.
         :returns: name of the results of all runs, rows of :func:`frames.classify.samples`, and how
-            many buckets that nobody has classified wait for a later run.
+            many unclassified buckets wait for a later run.
         """
         budget = self.context.settings.budget
         done: list[Any] = []
@@ -150,7 +150,7 @@ class Classifier:
         return results, samples, _unsettled(rows) - _unsettled(done)
 
     def _batches(self, rows: Rows) -> list[Rows]:
-        """Buckets to read together: neighbours, and first those with what nobody has classified."""
+        """Buckets to read together: neighbours, and first those that are not classified yet."""
         batches: list[list[Any]] = []
         size = 0.0
         for row in self._affordable(rows):

@@ -1,4 +1,4 @@
-"""Asking what tells logs from what they were: leader epochs, or else single records."""
+"""What identifies logs later on: leader epochs, or else single records."""
 
 import contextlib
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from mirror_report.parity.context import TakeSnapshots
 from mirror_report.parity.plan import lost_tails
 
 
-def looked_at(
+def with_identity(
     take: TakeSnapshots, now: ClusterSnapshot, last: Mapping[str, lost_tails.LastLook]
 ) -> ClusterSnapshot:
     """A snapshot with what its logs are known by; what does not answer stays unknown.
@@ -24,4 +24,4 @@ def looked_at(
         with contextlib.suppress(ReportError):
             for place, content in (take.contents(now.alias, offsets) if offsets else {}).items():
                 contents[place] = (*contents.get(place, ()), (offsets[place], content))
-    return lost_tails.looked_at(now, last, epochs, contents)
+    return lost_tails.with_identity(now, last, epochs, contents)

@@ -25,7 +25,7 @@ from mirror_report.parity.plan import (
 from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.results import findings
 from mirror_report.parity.state import SIDES, Manifest, TopicKey
-from mirror_report.parity.steps.log_identity import looked_at
+from mirror_report.parity.steps.log_identity import with_identity
 from mirror_report.state import baselines
 from mirror_report.state.store import StateError
 
@@ -44,14 +44,14 @@ class ObservedFlows:
 
 
 def observe(context: RunContext, manifest: Manifest) -> ObservedFlows:
-    """Observe every flow: source, positions, target, and what tells logs from what they were."""
+    """Observe every flow: source, positions, target, and what identifies their logs later on."""
     snapshots: dict[str, FlowSnapshot] = {}
     reported: list[Finding] = []
     deferred: set[str] = set()
     bound = context.settings.budget.max_lag_records
     for flow in context.flows:
         try:
-            snapshots[flow.name] = snapshot = _looked_at(
+            snapshots[flow.name] = snapshot = _with_identity(
                 context, manifest, _snapshot(context, flow)
             )
         except ReportError as error:
@@ -79,14 +79,14 @@ def _snapshot(context: RunContext, flow: Flow) -> FlowSnapshot:
     return FlowSnapshot(flow, positions, source, context.take.target(flow))
 
 
-def _looked_at(context: RunContext, manifest: Manifest, snapshot: FlowSnapshot) -> FlowSnapshot:
-    """With what tells logs from what they were, before a record of them is read.
+def _with_identity(context: RunContext, manifest: Manifest, snapshot: FlowSnapshot) -> FlowSnapshot:
+    """With what identifies its logs later on, before a record of them is read.
 
-    A log that loses its newest records later is read as it is by then, and told by the next run.
+    A log that loses its newest records later is read as it is by then; the next run reports it.
     """
     flow, baseline = snapshot.flow, context.baseline(snapshot.flow.name)
     source, target = (
-        looked_at(
+        with_identity(
             context.take, snapshot.side(side),
             lost_tails.looks(flow, side, manifest, baseline, snapshot.side(side)),
         )

@@ -40,7 +40,7 @@ class Proved:
     :param replaced_records: of the source, those with header keys that are no UTF-8.
     :param counts: class -> lane -> records.
     :param beyond: what cannot be read.
-    :param unknown: why nothing can be said of it.
+    :param unknown: why its status is unknown.
     """
 
     source_records: int = 0
@@ -136,7 +136,7 @@ def _prove(reader: Reader, topics: Sequence[TopicAtRest], sha256: bool) -> dict[
         )
         chosen = sql.table(session, classify.CANDIDATES_SCHEMA, candidates)
         hashes = fingerprint.sha256 if sha256 else fingerprint.hashes
-        # What was proved at rest was looked at once.
+        # A topic at rest has one look.
         looks = sql.table(session, reach.LOOKS_SCHEMA, [])
         left = leftovers(whole, chosen, positions, looks, hashes).persist()
         _count(by_topic, classify.outcome(left, chosen, "proof"), classify.samples(left))

@@ -41,7 +41,7 @@ class Piece:
     :param digests: name of its rows; ``None``: nothing of it was read.
     :param ranges: what of it was read.
     :param unread: what could not be; ``unknown``: topics that changed while they were read, and
-        what is said of them.
+        the message for each.
     :param later: what is left for a later run, because the time is over.
     """
 
@@ -150,7 +150,7 @@ def _left(context: RunContext, reader: Reader, later: Sequence[Range]) -> Piece:
 def _vanished(
     context: RunContext, manifest: Manifest, plan: RunPlan, parts: Iterable[Range]
 ) -> dict[TopicKey, str]:
-    """Topics that changed while they were read, and what is said of them; others go on."""
+    """Topics that changed while they were read, and the message for each; others go on."""
     now = {
         name: FlowSnapshot(
             before.flow, before.positions, context.take.source(before.flow),

@@ -51,7 +51,7 @@ class Scanner:
         )
 
     def scan(self, topics: Sequence[CompactedTopic]) -> list[ComparedTopic]:
-        """Compare some topics; without those of which nothing can be said.
+        """Compare some topics; without those that are unknown.
 
         :raises OutOfTimeError: the run's time is over.
         """

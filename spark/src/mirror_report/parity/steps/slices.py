@@ -122,7 +122,7 @@ class Counter:
         """Count what came to the target meanwhile where records are lost.
 
         What lies below a position is on the target below an end that was taken after it; what came
-        later is looked at all the same before anything is called lost.
+        later is counted as well before anything is called lost.
 
         :param snapshots: fresh ones, of flows that have lost records.
         :returns: without topics that could not be confirmed; ``None``: nothing could be.

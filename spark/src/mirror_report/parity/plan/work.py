@@ -14,7 +14,7 @@ from mirror_report.parity.state import Manifest, Removal, topic_value
 
 # Nothing new for so long: Spark is started all the same, to read again what was verified.
 VERIFY_AGAIN_IDLE_MS = 86_400_000
-# What may be told otherwise once a position is past it: a minute that differs may have records in
+# Statuses that may change once a position is past them: a minute that differs may have records in
 # flight as well.
 OPEN = ("in_flight", "unverifiable", "mismatch")
 

@@ -13,7 +13,7 @@ from mirror_report.parity.spark.rows import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey, changes
 
 
-def put_together(
+def compare_by_hours(
     context: RunContext, storage: RowStorage, manifest: Manifest, plan: RunPlan, name: str
 ) -> Manifest:
     """Put together the buckets of topics that have too many, if there are any.
@@ -30,7 +30,7 @@ def put_together(
     rows = storage.digests(manifest).filter(~left_out)
     results = storage.results(manifest.results).filter(~left_out)
     lanes = compare.with_lanes(rows, context.by_partition)
-    return changes.put_together(
+    return changes.compare_by_hours(
         manifest, topics,
         storage.write(hours.digests(rows, by_hour).coalesce(1), f"digest-{name}"),
         storage.write(hours.results(results, lanes, by_hour).coalesce(1), f"results-{name}"),
