@@ -1,4 +1,4 @@
-"""What a class of difference means for a topic, and which numbers are kept of one."""
+"""Classes of difference: their meaning for a topic, and the numbers that are kept of a topic."""
 
 from mirror_report.model import CLASSES, ParityStatus
 

@@ -1,4 +1,4 @@
-"""What one run is given. Nothing in it changes."""
+"""The context of a run. Nothing in it changes."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -41,18 +41,18 @@ class TakeSnapshots(Protocol):
         """
 
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
-        """Those topics of the source known to hold records with timestamps."""
+        """Those of some topics of the source that hold records with timestamps."""
 
     def epochs(self, alias: str, logs: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
         """Leader epochs of some logs of a cluster, of those that answer; none if they keep none."""
 
     def contents(self, alias: str, offsets: Mapping[Place, int]) -> dict[Place, str]:
-        """What single records of a cluster hold, of those that can be read."""
+        """Contents of single records of a cluster, of those that can be read."""
 
 
 @dataclass(frozen=True)
 class ParityRequest:
-    """What a run is asked to do, within ``settings.budget``.
+    """The request for a run, within ``settings.budget``.
 
     :param flows: names of the flows to compare; ``None``: all. The others still count where they
         feed the same topics.

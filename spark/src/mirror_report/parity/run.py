@@ -145,7 +145,7 @@ def _plan(
 
 
 def _load(context: RunContext) -> Manifest:
-    """What the last run left.
+    """The manifest of the last run.
 
     :raises ReportError: this release cannot use it; where it cannot use the baseline either, one
         command starts both again.

@@ -1,4 +1,4 @@
-"""Which records are held against which: the bucket of a record, and whether its time is compared.
+"""The bucket of a record, within which both sides are compared, and whether its time is compared.
 
 Both sides of a mirror are cut into buckets that must hold the same records. Where the target keeps
 the timestamps of the source, a bucket is a span of time, and the timestamp is part of what has to

@@ -19,7 +19,7 @@ STATUSES = ("verified", "in_flight", "mismatch", "skipped")
 
 
 def statuses(session: SparkSession, rows: DataFrame, ours: Bundle, theirs: Bundle) -> DataFrame:
-    """What is known of each bucket that both bundles are about.
+    """The status of each bucket of topics that both bundles have.
 
     A bucket is compared when all its source records are below the committed position and it had
     ended when the source was observed. Buckets that reach back to where a log begins are

@@ -1,4 +1,4 @@
-"""What is wrong in the buckets whose digests differ: numbers of records, and samples."""
+"""Differences in the buckets whose digests differ: numbers of records by class, and samples."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -60,7 +60,7 @@ def candidate(bucket: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outcome(left: DataFrame, candidates: DataFrame, run_id: str) -> DataFrame:
-    """What is found in each candidate.
+    """Counts of each class in each candidate.
 
     Where records of a side are gone, its absence proves nothing: such leftovers are
     ``unverifiable``, and so is any difference of the digests that the readable rest does not

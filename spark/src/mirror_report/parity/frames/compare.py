@@ -175,7 +175,7 @@ def _of_sides(names: Collection[str]) -> tuple[str, ...]:
 
 
 def _parts() -> list[str]:
-    """What two sides that hold the same records agree in."""
+    """Columns that are equal on two sides that hold the same records."""
     return [
         *(f"{name}_{{}}" for name in ("n", "x1", "x2")),
         *(f"{name}_{{}}_{half}" for name in _SUMS for half in ("lo", "hi")),

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 (the name every Spark text 
 
 
 def header_columns() -> tuple[Column, ...]:
-    """What stands for the headers in a hash.
+    """Columns that stand for the headers in a hash.
 
     Which values are null: where the texts that join the values with two different stand-ins for
     null differ. Functions with a lambda would say so too, but Spark compiles no stage with one.
@@ -67,7 +67,7 @@ def timestamp_ms() -> Column:
 
 
 def hashes() -> Mapping[str, Column]:
-    """What equal records agree in: ``h1``, ``h2``, ``key_hash``, ``value_hash``, ``content_hash``.
+    """Hashes of equal records: ``h1``, ``h2``, ``key_hash``, ``value_hash``, ``content_hash``.
 
     Input columns: as of :func:`record_hash`.
     """

@@ -21,7 +21,7 @@ def digests(rows: DataFrame, topics: Collection[TopicKey]) -> DataFrame:
 
 
 def results(earlier: DataFrame, rows: DataFrame, topics: Collection[TopicKey]) -> DataFrame:
-    """What is known of hours: :data:`frames.status.RESULTS_SCHEMA`.
+    """Results of hours: :data:`frames.status.RESULTS_SCHEMA`.
 
     Where all minutes that differ were classified, their sum holds as if the hour had been: what is
     known to be lost stays so, also if the source has removed it.

@@ -139,7 +139,7 @@ def _moments_before(side: str) -> Column:
 
 
 def with_class(keys: DataFrame, unreadable: DataFrame | None = None) -> DataFrame:
-    """What each key is, in a column ``class``.
+    """The class of each key, in a column ``class``.
 
     A key whose latest source record the mirror has not committed yet is in flight. One whose
     tombstone did not arrive is missing as well as one whose value did not, and one of which the
@@ -178,7 +178,7 @@ def _class() -> Column:
 
 
 def difference() -> Column:
-    """What two records that both have a value differ in.
+    """The class of two records that both have a value.
 
     A mirror never makes a copy that is older than its record. So an older one of equal content is
     a former record of the key, and the newer one is missing; and what was missing is not mended by

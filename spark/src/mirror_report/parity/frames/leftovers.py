@@ -91,7 +91,7 @@ def _with_counts(groups: DataFrame) -> DataFrame:
 
 
 def _wrong_alone(counted: DataFrame) -> DataFrame:
-    """What matches becomes one row per bucket and stretch: the rest grows with what is wrong."""
+    """One row per bucket and stretch for what matches: the rest grows with what is wrong."""
     wrong = F.col("lost") + F.col("duplicate") + F.col("foreign") + F.col("reordered") > 0
     names = ("h1", "h2", "key_hash", "value_hash", "content_hash", "compared_ms", "timestamp_ms")
     sums = ("n_source", "n_target", *DIGESTED, "n_older", "n_gap", "in_flight", "explained",
@@ -229,7 +229,7 @@ def _late(groups: DataFrame) -> DataFrame:
 
 
 def _seen(wrong: DataFrame, hidden: DataFrame) -> DataFrame:
-    """What is left to pair: where records are gone, the partner of a leftover may be among them.
+    """Leftovers to pair: where records are gone, the partner of one may be among them.
 
     Among those of the target no more than have left it, the first of the source: of a bucket those
     that were digested for it, and of all buckets together those that left before they were.

@@ -53,7 +53,7 @@ def by_key(records: DataFrame, wrong: DataFrame, places: DataFrame) -> DataFrame
 def with_class(
     keys: DataFrame, tombstones: DataFrame, unreadable: DataFrame | None = None
 ) -> DataFrame:
-    """What each key is; those of which the source has nothing new are left out.
+    """The class of each key; those of which the source has nothing new are left out.
 
     :param keys: :func:`by_key`, :func:`frames.latest_by_key.with_history`.
     :param unreadable: as :func:`frames.latest_by_key.with_class` takes it.

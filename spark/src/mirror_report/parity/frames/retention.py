@@ -1,4 +1,4 @@
-"""Which of the records that the target no longer holds it should still hold, by their digests."""
+"""Records that left the target: those that had expired and those that had not, by digests."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, replace
@@ -18,7 +18,7 @@ REMOVALS_SCHEMA = (
 def gone_records(
     session: SparkSession, digests: DataFrame, removals: Iterable[Removal]
 ) -> list[Gone]:
-    """What was removed, by what its digests say of its age; nothing is read again.
+    """Numbers of removed records, by the ages in their digests; nothing is read again.
 
     Retention removes whole segments, and none that holds a record younger than it: one such among
     what was removed was deleted. A bucket of which a part is gone counts by the offsets of that

@@ -81,7 +81,7 @@ def add(earlier: DataFrame, new: DataFrame) -> DataFrame:
 
 
 def by_bucket(rows: DataFrame) -> DataFrame:
-    """What slices say of each bucket: :data:`FOUND_SCHEMA`.
+    """Records that slices counted of each bucket: :data:`FOUND_SCHEMA`.
 
     :param rows: :data:`SCHEMA`.
     """
@@ -90,7 +90,7 @@ def by_bucket(rows: DataFrame) -> DataFrame:
 
 
 def outcome(statuses: DataFrame, sliced: DataFrame, run_id: str) -> DataFrame:
-    """What is known of each bucket with the losses its slices show: as results are kept.
+    """Results of each bucket, with the losses that its slices show.
 
     Classes that only a closed bucket can be classified by stay what they were; a record that
     arrived altered is among the lost ones until then.

@@ -1,4 +1,4 @@
-"""What is known of each bucket: whether it is due, differs, and how its records count; SQL text."""
+"""The status of each bucket: whether it is due, differs, and how its records count; SQL text."""
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -53,7 +53,7 @@ def statuses(
     *,
     gaps: bool = True,
 ) -> DataFrame:
-    """What is known of each bucket.
+    """The status of each bucket.
 
     :param buckets: :func:`frames.compare.by_bucket`.
     :param topics: :data:`TOPICS_SCHEMA`; buckets of other topics are left out.

@@ -1,4 +1,4 @@
-"""What the buckets of a topic add up to: one row per lane, however much data there is; SQL text."""
+"""Sums over the buckets of a topic: one row per lane, however much data there is; SQL text."""
 
 from pyspark.sql import DataFrame
 

@@ -1,4 +1,4 @@
-"""What a run has to read and by which strategy. Pure: no Spark, no I/O."""
+"""The plan of a run: offsets to read, and how to compare them. Pure: no Spark, no I/O."""
 
 from mirror_report.parity.plan.differences import Differences, Rows
 from mirror_report.parity.plan.offset_syncs import SyncsRead

@@ -79,7 +79,7 @@ def _with(manifest: Manifest, topic: TopicKey, kept: Sequence[Boundary]) -> Mani
 def observed(
     snapshots: FlowSnapshots, topic: TopicPlan, *, readable: bool = True
 ) -> Boundary | None:
-    """That of some snapshots; ``None``: not everything that feeds a topic was observed.
+    """The boundary of some snapshots; ``None``: not everything that feeds a topic was observed.
 
     :param readable: up to what can be read of the target, not up to what is on it.
     """
@@ -104,7 +104,7 @@ def within_budget(
     budget: Budget,
     boundaries: Mapping[TopicKey, Sequence[Boundary]] = MappingProxyType({}),
 ) -> tuple[list[Range], list[Range]]:
-    """What to read now and what has to wait: of each topic the same share, oldest records first.
+    """Ranges to read now and to read later: of each topic the same share, oldest records first.
 
     From boundary to boundary the target of a topic goes first, so that what is read of its source
     can be compared at once.

@@ -97,7 +97,7 @@ class Outside:
 def outside(
     manifest: Manifest, plan: TopicPlan, baseline: Baseline, source: ClusterSnapshot
 ) -> Outside:
-    """What the cuts of a topic leave out."""
+    """Source offsets that the cuts of a topic leave out."""
     state = topic_value(manifest.alignments, plan.key, None)
     straddling = after = 0
     unaligned: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What a digest bundle will hold, and what has to be read for it."""
+"""The plan of a digest bundle: its topics, and the ranges to read for it."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ def describe(
     floors: Mapping[str, Mapping[int, int]],
     bucket_ms: int,
 ) -> Bundle:
-    """What a bundle will hold.
+    """The manifest of a bundle before it is read.
 
     :param floors: topic -> partition -> first offset of interest, where a baseline has one.
     """

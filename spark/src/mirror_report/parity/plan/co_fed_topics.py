@@ -16,7 +16,7 @@ Feeds = dict[TargetTopic, list[tuple[FlowSnapshot, str]]]
 
 @dataclass(frozen=True)
 class CoFed:
-    """What one flow has to do with topics that others feed too.
+    """Topics of one flow that other flows feed too.
 
     :param here: topic of the target -> other flows and their source topics, to be compared here.
     :param elsewhere: topics that another flow compares.

@@ -1,4 +1,4 @@
-"""What may be the copy of a record: target offsets by the looks between which it was copied.
+"""Where the copy of a record may lie: target offsets by the looks between which it was copied.
 
 A look takes committed positions, then the ends of the target, then those of the source. Whatever
 the source holds below the positions has copies on the target below its ends, and whatever the

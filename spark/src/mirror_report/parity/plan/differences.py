@@ -1,4 +1,4 @@
-"""What to read again of buckets that differ, as fresh snapshots show their topics."""
+"""Offsets to read again of buckets that differ, as fresh snapshots show their topics."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Newer:
-    """What some topics hold by now.
+    """Offsets of some topics by now.
 
     :param starts: partition -> first offset still there.
     :param following: partition -> next offset to digest.
@@ -70,7 +70,7 @@ class Differences:
         ]
 
     def newer(self, rows: Rows) -> Newer:
-        """What the topics of some buckets hold now."""
+        """Offsets that the topics of some buckets hold now."""
         touched = {(row["flow"], row["topic"]) for row in rows}
         starts: dict[Key, int] = {}
         following: dict[Key, int] = {}
@@ -90,7 +90,7 @@ class Differences:
         return Newer(starts, following, ranges)
 
     def digested(self, rows: Rows) -> list[Range]:
-        """What is still there of the records that the digests of some buckets stand for."""
+        """Ranges of the records that the digests of some buckets stand for, as far as present."""
         parts = []
         for extent in (extent for row in rows for extent in self.extents[bucket_key(row)]):
             flow, side, origin = extent["flow"], extent["side"], extent["origin"]
@@ -108,7 +108,7 @@ class Differences:
         return [part for part in parts if part.records > 0]
 
     def sought(self, rows: Rows) -> list[Range]:
-        """What was copied last before the baseline, where records of these buckets may be there."""
+        """Ranges copied last before the baseline, where these buckets may have records."""
         parts = []
         for flow, topic in sorted({(row["flow"], row["topic"]) for row in self._untouched(rows)}):
             begun = self.manifest.sides.get((flow, "target", topic))

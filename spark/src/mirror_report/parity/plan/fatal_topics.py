@@ -15,11 +15,15 @@ from mirror_report.parity.state import FatalTopic, Manifest, TopicKey, changes
 
 # After so long a topic is read once more: what ended the JVM may have been something else.
 TRIED_AGAIN_MS = 86_400_000
+REASON = (
+    "reading it ends Spark's JVM: a record, or a batch of them, does not fit into spark.heap "
+    "({heap}). Raise it (mirror_report_heap), or delete what is so large"
+)
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is known while groups of topics are read.
+    """The state of the search while groups of topics are read.
 
     :param waiting: groups that were not read yet, the next one last.
     :param fatal: topics that end the JVM alone.
@@ -58,11 +62,7 @@ def without(manifest: Manifest, plan: RunPlan, only: Collection[TopicKey] | None
     others = at_work(plan) if only is not None else []
     waiting = {key: "its turn comes" for key in others if key not in (only or ())}
     fatal = {
-        (
-            flow,
-            name,
-        ): "reading it ends Spark's JVM: a record, or a batch of them, does not fit into "
-        f"spark.heap ({entry.heap}). Raise it (mirror_report_heap), or delete what is so large"
+        (flow, name): REASON.format(heap=entry.heap)
         for flow, topics in manifest.fatal.items()
         for name, entry in topics.items()
     }

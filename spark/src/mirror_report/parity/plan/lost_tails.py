@@ -247,7 +247,7 @@ def _writer(epochs: Epochs, following: int) -> int | None:
 def kept(
     look: LastLook, number: int, log: PartitionSnapshot, following: int
 ) -> tuple[Epochs, Contents]:
-    """What the next run has to know of a partition.
+    """Epochs and contents of a partition that are kept for the next run.
 
     :param look: the last one at this log; ``following``: where reading goes on.
     """

@@ -34,7 +34,7 @@ class Moment:
 
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> Self:
-        """What the manifest holds."""
+        """What :meth:`dump` made."""
         positions, following = (
             {origin: offsets(parts) for origin, parts in plain[name].items()}
             for name in ("positions", "following")

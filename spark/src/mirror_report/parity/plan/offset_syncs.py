@@ -28,7 +28,7 @@ STRATEGY = "offset_syncs"
 
 @dataclass(frozen=True)
 class SyncsRead:
-    """What was read to align the topics of a flow.
+    """Offset syncs that were read to align the topics of a flow.
 
     :param syncs: newer ones, by topic and partition of the source.
     :param read: what the next run has to know to go on.
@@ -44,7 +44,7 @@ class SyncsRead:
 
 @dataclass(frozen=True)
 class Aligned:
-    """What is known of the cuts of one flow's topics.
+    """The cuts of one flow's topics.
 
     :param topics: to be kept, by topic on the target.
     :param rebuild: topics that have to be read again, because their buckets are others.

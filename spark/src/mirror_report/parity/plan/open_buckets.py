@@ -118,7 +118,7 @@ class OpenTopic:
 
 
 def of_topic(manifest: Manifest, topic: TopicKey) -> OpenTopic:
-    """What is known of the open buckets of a topic; nothing before it was compared."""
+    """The open buckets of a topic; none before it was compared."""
     plain = topic_value(manifest.open_buckets, topic, None)
     return OpenTopic.load(plain) if plain else OpenTopic()
 

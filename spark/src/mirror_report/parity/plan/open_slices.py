@@ -34,7 +34,7 @@ _log: Callable[[Mapping[str, Any]], Log] = itemgetter("side", "origin", "partiti
 
 @dataclass(frozen=True)
 class Slices:
-    """What is new of open buckets of a topic that are counted together.
+    """New offsets of open buckets of a topic that are counted together.
 
     :param buckets: those that can be counted; ``left_out``: those that can not.
     :param bounds: rows of :data:`frames.slices.BOUNDS_SCHEMA`; ``ranges``: where they lie.
@@ -71,7 +71,7 @@ def slices(
     positions: Mapping[Key, Mapping[str, Any]],
     extents: Mapping[Key, Sequence[Mapping[str, Any]]],
 ) -> list[Slices]:
-    """What is new of some buckets: the source below its positions, the target as far as read.
+    """New offsets of some buckets: of the source below its positions, of the target as read.
 
     A bucket of which records may have left the target before they were counted is left out.
 
@@ -105,7 +105,7 @@ def slices(
 
 
 def _groups(buckets: Sequence[OpenBucket]) -> list[list[OpenBucket]]:
-    """Those counted up to the last run, and those that have to come so far; others wait."""
+    """Buckets counted up to the last run, and those that have to come so far; others wait."""
     sliced = [bucket for bucket in buckets if bucket.sliced]
     begun = [bucket for bucket in buckets if bucket.begun]
     behind = begun or [bucket for bucket in buckets if not bucket.sliced]
@@ -119,7 +119,7 @@ def _to_count(
     bounds: Mapping[tuple[int, int], Sequence[Mapping[str, Any]]],
     ends: LogOffsets,
 ) -> Slices:
-    """What there is to count of buckets that are counted together.
+    """Slices of buckets that are counted together.
 
     :param bounds: bucket -> what is new of it, by partition; none of one whose records expired.
     """
@@ -146,7 +146,7 @@ def _bound(
     ends: LogOffsets,
     positions: Mapping[Key, Mapping[str, Any]],
 ) -> dict[str, Any] | None:
-    """What has to be counted of a bucket in one partition; ``None``: nothing is new there."""
+    """Offsets of a bucket to count in one partition; ``None``: nothing is new there."""
     log = _log(extent)
     start = max(extent["off_min"], _begin(open_topic, bucket, log))
     if extent["side"] == "source":
@@ -202,7 +202,7 @@ def _cuts(ranges: Iterable[Range], share: float) -> dict[Log, int]:
 
 
 def newer(counted: Slices, snapshots: FlowSnapshots) -> Slices | None:
-    """What came to the target since it was counted.
+    """New offsets of the target since it was counted.
 
     :param snapshots: fresh ones.
     :returns: ``None``: it cannot be seen.

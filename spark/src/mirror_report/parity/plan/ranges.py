@@ -77,7 +77,7 @@ class TopicAtRest:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a run has read of its budget."""
+    """Bytes and records that a run has read of its budget."""
 
     bytes: float = 0.0
     records: int = 0
@@ -87,7 +87,7 @@ class Spent:
         return type(self)(self.bytes + total_bytes(ranges), self.records + total_records(ranges))
 
     def share_of(self, budget: Budget, ranges: Sequence[Range]) -> float:
-        """Which share of some ranges may be read besides: 1 at most; not above 0: nothing."""
+        """The share of some ranges that may be read besides: 1 at most; not above 0: nothing."""
         sizes = (
             (budget.max_bytes, self.bytes, total_bytes(ranges)),
             (budget.max_records, self.records, total_records(ranges)),

@@ -1,4 +1,4 @@
-"""What one run reads and compares, of all flows together, and what no longer counts."""
+"""The plan of one run, of all flows together, and the state that it supersedes."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from mirror_report.parity.state import Manifest, TopicKey, basis, changes, fed_b
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run reads and compares; what it finds on its way makes another plan.
+    """The ranges and topics that a run reads and compares; each change makes another plan.
 
     :param ranges: all that is new; ``backlog``: what is left for a later run.
     :param scans: compacted topics to compare as a whole; ``news``: those of which only what is
@@ -86,7 +86,7 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class Superseded:
-    """What no longer counts.
+    """State that no longer counts.
 
     :param manifest: without it.
     :param drops: rows to leave out; ``rebuilt``: topics whose results no longer count, by the flow
@@ -121,7 +121,7 @@ class Superseded:
 
 
 def superseded(context: RunContext, manifest: Manifest) -> Superseded:
-    """What rests on another baseline than the present one, or on no flow at all."""
+    """State that rests on another baseline than the present one, or on no flow at all."""
     flows = {flow.name: flow for flow in context.settings.flows}
     outdated = Superseded(manifest)
     for name, based in sorted(manifest.baselines.items()):
@@ -160,7 +160,7 @@ def plan_run(
     syncs: Mapping[str, offset_syncs.SyncsRead],
     former: Superseded,
 ) -> tuple[RunPlan, list[FlowPlan], Manifest]:
-    """What to read, and what no longer counts.
+    """The plan of a run, and the state that no longer counts.
 
     :param syncs: what was read to align topics, by flow.
     :param former: what is known not to count any more.

@@ -34,7 +34,7 @@ MARGIN_MS = HOUR_MS
 
 @dataclass(frozen=True)
 class Scan:
-    """What the last scan of a topic found; JSON types only.
+    """The result of the last scan of a topic; JSON types only.
 
     :param state: :func:`CompactedTopic.state` of the topic then.
     :param keys: class -> partition (``-1``: of a topic as a whole) -> keys.
@@ -135,7 +135,7 @@ class CompactedTopic:
         return topics if self.target is None else [*topics, ("target", self.target)]
 
     def state(self) -> list[Any]:
-        """What has to change before another scan can find anything else; JSON types only."""
+        """Logs and their ends, which change before a scan finds anything else; JSON types only."""
         return [
             [side, topic.name, topic.topic_id,
              {str(p): log.end for p, log in topic.partitions.items()}]
@@ -144,7 +144,7 @@ class CompactedTopic:
 
     @property
     def logs(self) -> list[Any]:
-        """What identifies its logs later on, rows of :func:`plan.lost_tails.last_scan`.
+        """The identity of its logs, rows of :func:`plan.lost_tails.last_scan`.
 
         Of each partition the end that was read up to, the epoch of the leader that answered it, and
         the epochs by then; JSON types only.
@@ -281,7 +281,7 @@ class CompactedTopic:
         return self.unlooked() > 0 or (bool(self.last.wrong) and grown)
 
     def new_ranges(self) -> list[Range]:
-        """What is new on the source, and where its copies are on the target."""
+        """Ranges that are new on the source, and those of the target that hold their copies."""
         kept = self.flow.engine.keeps_partitions
         begin = {
             ("source", source.name, p): self.reached.get(source.name, {}).get(p, 0)
@@ -379,7 +379,7 @@ class CompactedTopic:
 
 @dataclass(frozen=True)
 class ComparedTopic:
-    """What a scan or a look found of one topic.
+    """The result of a scan or a look of one topic.
 
     :param rows: of :func:`frames.latest_by_key.count`; ``samples``: of its ``samples``.
     :param wrong: keys that are, as :class:`Scan` keeps them.
@@ -414,7 +414,7 @@ class ComparedTopic:
 
     @property
     def moments(self) -> list[Moment]:
-        """Those of the topic; what is seen of it after it was read follows all of them."""
+        """Moments of the topic; the ends that it had after it was read follow all of them."""
         if self.topic.target is None:
             return list(self.topic.moments)
         noted = moments.noted(self.topic.moments, self.topic.moment())
@@ -422,7 +422,7 @@ class ComparedTopic:
 
 
 def last_of(scans: Mapping[str, Mapping[str, Mapping[str, Any]]], topic: TopicKey) -> Scan | None:
-    """What is known of a topic.
+    """The last scan of a topic.
 
     :param scans: scans of the manifest.
     """
@@ -453,7 +453,7 @@ def affordable(
     budget: Budget,
     ranges_of: Callable[[CompactedTopic], Sequence[Range]] = CompactedTopic.ranges,
 ) -> list[CompactedTopic]:
-    """Those that fit into what a run may still read, in their order.
+    """Topics that fit into what a run may still read, in their order.
 
     :param spent: what it reads before.
     :param ranges_of: what is to be read of one.
@@ -468,7 +468,7 @@ def affordable(
 
 
 def _known_log(number: int, begun: PartitionSnapshot, now: PartitionSnapshot) -> list[Any]:
-    """What is known of a log that was read up to an end; only that of its leader is vouched for."""
+    """The identity of a log that was read up to an end, as far as its leader answers for it."""
     end = now.end if now.leader_epoch == begun.leader_epoch else begun.end
     epochs, _ = kept(LastLook(), number, begun, end)
     return [end, begun.leader_epoch, [list(epoch) for epoch in epochs]]

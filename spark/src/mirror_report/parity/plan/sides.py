@@ -1,4 +1,4 @@
-"""What one side of one topic needs: what is new, what is gone, what has to be read again."""
+"""The plan of one side of a topic: what is new, what is gone, what has to be read again."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -89,7 +89,7 @@ class SideNow:
 
 @dataclass(frozen=True)
 class SidePlan:
-    """What sides of topics need in this run.
+    """The plan of some sides of topics in this run.
 
     :param begin: how far each side of each topic had been read before, ids as they are now.
     :param removals: what the target no longer holds of what was read there.
@@ -121,12 +121,12 @@ Change = str | Mapping[int, int]
 
 
 def changed(now: SideNow, manifest: Manifest) -> Change:
-    """What became of a topic since it was read."""
+    """The change of a topic since it was read; empty: none."""
     return _since(now, last_look(now.side, manifest.sides.get(now.key), now.recorded))
 
 
 def changed_since_scan(now: SideNow, manifest: Manifest) -> list[Reopened]:
-    """What became of one side of a compacted topic since it was compared, if it was."""
+    """The changes of one side of a compacted topic since it was compared, if it was."""
     scan = manifest.scans.get(now.flow, {}).get(now.topic, {})
     look = last_scan(now.side, now.origin, scan.get("logs", ()))
     return _reopened(now, look.read, _since(now, look))
@@ -150,7 +150,7 @@ def plan_side(
     recreated: bool,
     lost: bool = False,
 ) -> SidePlan:
-    """What one side needs.
+    """The plan of one side.
 
     :param rebuild: the whole log has to be read again, because the other side was recreated.
     :param recreated: a log of either side is another one than before.
@@ -214,7 +214,7 @@ def _least(values: Mapping[int, int], others: Mapping[int, int]) -> dict[int, in
 
 
 def _logs(now: SideNow, look: LastLook, state: SideState) -> dict[str, Any]:
-    """What the next run has to know of the logs: fields of :class:`SideState`."""
+    """The identity of the logs, for the next run: fields of :class:`SideState`."""
     kept_of = {
         number: kept(look, number, log, state.next[number])
         for number, log in now.snapshot.partitions.items()
@@ -255,7 +255,7 @@ def _to_read(
 def _baseline_offsets(
     now: SideNow, before: SideState | None, change: Change, *, recreated: bool
 ) -> dict[str, Any]:
-    """What a baseline recorded while the mirror ran leaves open: fields of :class:`SideState`."""
+    """Offsets of a baseline recorded while the mirror ran: fields of :class:`SideState`."""
     source = now.side == "source"
     if recreated:
         # Offsets below which a log was copied say nothing of what was written there since.
@@ -284,7 +284,7 @@ def _still(now: SideNow, values: Mapping[int, int], lost: Mapping[int, int]) -> 
 
 
 def _with_retention(state: SideState, now: SideNow, before: SideState | None) -> SideState:
-    """What is kept of the target to know whether records were removed too early.
+    """The target's retention, which decides later whether records were removed too early.
 
     Between two runs the shorter retention of both may have been in force; what it allowed to remove
     stays allowed when the retention grows.

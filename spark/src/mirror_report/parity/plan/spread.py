@@ -45,7 +45,7 @@ def _may_have_too_many(manifest: Manifest, topic: TopicPlan) -> bool:
 
 
 def how(widths: Widths, topic: TopicKey, buckets: int, hours: int, rows: int) -> str | None:
-    """What :attr:`Manifest.spread` has to say of a topic; ``None``: nothing new.
+    """The new value of :attr:`Manifest.spread` for a topic; ``None``: it stays.
 
     :param buckets: how many it has; ``hours``: how many it would have by hours.
     :param rows: digests, of both sides and all partitions.

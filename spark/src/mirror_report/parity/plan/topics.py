@@ -1,4 +1,4 @@
-"""What a flow has to read, from what was read before and what the clusters hold now."""
+"""The plan of a flow, from what was read before and what the clusters hold now."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ class TopicPlan:
 
 @dataclass(frozen=True)
 class FlowPlan(SidePlan):
-    """What one flow needs in this run.
+    """The plan of one flow.
 
     :param departed: topics that are no longer on the source, with what fed them.
     """

@@ -31,7 +31,7 @@ T = TypeVar("T", Range, Removal)
 
 @dataclass(frozen=True)
 class Unread:
-    """What could not be read.
+    """Records that could not be read.
 
     :param records: those that are known by now.
     :param topics: those with too many of them, and why each is unknown.
@@ -52,7 +52,7 @@ def fits(milliseconds: int) -> bool:
 
 
 def of_topic(records: Iterable[Unreadable], topic: TopicKey) -> list[Unreadable]:
-    """Those of one topic."""
+    """Unreadable records of one topic."""
     return [record for record in records if (record.flow, record.topic) == topic]
 
 
@@ -145,7 +145,7 @@ def samples(records: Iterable[Unreadable]) -> list[Sample]:
 def still_there(
     records: Iterable[Unreadable], snapshots: FlowSnapshots, drops: Collection[Drop]
 ) -> tuple[Unreadable, ...]:
-    """Those that are still in their logs, as far as these were observed.
+    """Unreadable records that are still in their logs, as far as these were observed.
 
     :param drops: what is read again, and what no longer counts.
     """

@@ -1,4 +1,4 @@
-"""What a run has to do: what fits into its budget, and whether it needs Spark."""
+"""The work of a run: what fits into its budget, and whether it needs Spark."""
 
 from dataclasses import replace
 

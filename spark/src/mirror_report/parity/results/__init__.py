@@ -1,1 +1,1 @@
-"""What is reported of each topic. Pure: no Spark, no I/O."""
+"""The reported numbers, status and findings of each topic. Pure: no Spark, no I/O."""

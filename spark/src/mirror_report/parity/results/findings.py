@@ -1,4 +1,4 @@
-"""What a run reports of itself and of topics that begin again, beside what differs."""
+"""Findings on a run itself and on topics that begin again, beside differences of content."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def unavailable(flow: str, message: str, action: str) -> Finding:
 
 
 def of_plan(plan: FlowPlan, gone: Collection[Loss]) -> list[Finding]:
-    """What no later run finds again of the topics of a flow.
+    """Findings on the topics of a flow that no later run makes again.
 
     :param gone: what was known of topics and is forgotten.
     """
@@ -168,7 +168,7 @@ def unaffordable(topic: CompactedTopic) -> Finding:
 
 
 def backlog(records: int, buckets: int) -> Finding:
-    """What was left for the next run.
+    """Records and buckets that were left for the next run.
 
     :param buckets: that differ and were not classified.
     """

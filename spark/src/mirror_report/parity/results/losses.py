@@ -63,7 +63,7 @@ def of_manifest(manifest: Manifest, flows: Iterable[Flow], now_ms: int) -> list[
 
 
 def of_report(document: Mapping[str, Any], flow: Flow) -> list[Loss]:
-    """What the last report knew of a flow; nothing, if it is no report.
+    """Losses of a flow in the last report; none, if it is no report.
 
     :param document: as JSON has it.
     """
@@ -91,7 +91,7 @@ def of_report(document: Mapping[str, Any], flow: Flow) -> list[Loss]:
 
 
 def of_source(losses: Mapping[str, Losses]) -> list[Loss]:
-    """What the source dropped before it was mirrored.
+    """Records that the source dropped before they were mirrored.
 
     :param losses: the manifest ``losses``.
     """
@@ -154,7 +154,7 @@ def _renewed(context: RunContext, before: Manifest, former: Superseded, loss: Lo
 
 
 def last_known(store: Store, flow: Flow, baseline: Baseline) -> list[Loss]:
-    """What the last report knew of a flow and no baseline has accepted since."""
+    """Losses of a flow in the last report that no baseline has accepted since."""
     reported = of_report(files.last_report(store, flow.name), flow)
     return [loss for loss in reported if loss.at_ms > accepted_ms(baseline, loss.origin)]
 

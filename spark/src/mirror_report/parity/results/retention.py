@@ -1,4 +1,4 @@
-"""What became of records that were verified, and what time is left for the others."""
+"""Verified records that left the target, and the time that is left for the others."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What is kept and reported of a scan of a compacted topic."""
+"""Scans of compacted topics, as they are kept and as they are reported."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -43,7 +43,7 @@ def keep(
 def after_scan(
     compared: ComparedTopic, run_id: str, last: Scan | None, unreported: Collection[str] = ()
 ) -> Scan:
-    """What a scan found, to be kept.
+    """The state of a topic after a scan, to be kept.
 
     :param last: the scan before it; ``unreported``: runs whose report was not written.
     """
@@ -60,7 +60,7 @@ def after_scan(
 def after_look(
     compared: ComparedTopic, run_id: str, last: Scan, unreported: Collection[str] = ()
 ) -> Scan:
-    """What is known after a look, to be kept.
+    """The state of a topic after a look, to be kept.
 
     Which of the last scan's keys are among those looked at is not known. So keys that are wrong
     are taken off those that were verified, and of new keys only what the look saw counts: at least

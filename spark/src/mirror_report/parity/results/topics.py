@@ -1,4 +1,4 @@
-"""What is reported of each topic, also by a run that found nothing new."""
+"""Topics as they are reported, also by a run that found nothing new."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping

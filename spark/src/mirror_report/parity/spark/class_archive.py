@@ -57,7 +57,7 @@ def usable(settings: Spark) -> Path | None:
 
 
 def hint(settings: Spark) -> str | None:
-    """What to say of an archive that is configured and cannot be used; ``None``: nothing."""
+    """A hint on an archive that is configured and cannot be used; ``None``: it can."""
     path = location(settings)
     if path is None or usable(settings) is not None:
         return None
@@ -105,7 +105,7 @@ def _java(settings: Spark) -> Path | None:
 
 
 def _key(files: Iterable[Path]) -> str:
-    """What the JVM compares: names, sizes and times."""
+    """A hash of what the JVM compares: names, sizes and times."""
     digest = hashlib.sha256()
     for file in files:
         status = file.stat()

@@ -1,4 +1,4 @@
-"""What an error of Spark means to an operator."""
+"""Errors of Spark, in an operator's words."""
 
 import contextlib
 import re
@@ -16,7 +16,7 @@ class JvmError(ParityError):
 
 @contextlib.contextmanager
 def spark_errors() -> Iterator[None]:
-    """Whatever Spark raises becomes one error an operator can act on."""
+    """Turn any error of Spark into one that an operator can act on."""
     try:
         yield
     except (ReportError, KeyboardInterrupt):
@@ -122,7 +122,7 @@ def _exit_status(seconds: float) -> int | None:
 
 
 def ended(status: int | None) -> JvmError:
-    """What it means that the JVM is gone.
+    """The error of a JVM that has ended.
 
     :param status: as of :func:`_exit_status`.
     """
@@ -146,7 +146,7 @@ def ended(status: int | None) -> JvmError:
 
 
 def explain(text: str) -> ParityError:
-    """What an error of Spark means to an operator, by the signs in its text."""
+    """An error of Spark in an operator's words, by the signs in its text."""
     if (match := MALFORMED.search(text)) is not None:
         return ParityError(
             f"Spark cannot read partition {match[2]} of topic {match[1]} at offset {match[3]}: the "

@@ -114,7 +114,7 @@ class Reader:
 
     @property
     def unread(self) -> unreadable.Unread:
-        """What could not be read up to now."""
+        """Records that could not be read up to now, and topics that are unknown for it."""
         return unreadable.Unread(tuple(self._known), dict(self._full))
 
     def fetch(self, parts: Iterable[Range]) -> DataFrame:
@@ -140,7 +140,7 @@ class Reader:
         return [topic for topic in topics if key(topic) not in self._full]
 
     def read(self, action: Callable[[], T]) -> T:
-        """What an action returns, done again for as long as it meets what cannot be read.
+        """Do an action again for as long as it meets records that cannot be read.
 
         Each time it meets at least one such record, and of each topic no more than
         :data:`plan.unreadable.MOST` and one.
@@ -181,7 +181,7 @@ class Reader:
         return {record: self._keys[record] for record in unread_records if record in self._keys}
 
     def _met(self, text: str) -> list[Unreadable]:
-        """What an error of Spark is about, and what follows it that cannot be read either."""
+        """The record that an error of Spark names, and unreadable ones that follow it."""
         if (match := MALFORMED.search(text)) is None:
             return []
         name, partition, offset, timestamp = match[1], int(match[2]), int(match[3]), int(match[4])

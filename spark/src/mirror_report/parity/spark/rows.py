@@ -59,7 +59,7 @@ class RowStorage:
         return self.read(manifest.sealed, digest.SCHEMA)
 
     def results(self, name: str | None) -> DataFrame:
-        """What was found in buckets that differ, of one directory."""
+        """Results of buckets that differ, of one directory."""
         return self.read([name] if name else [], status.RESULTS_SCHEMA)
 
     def read(self, names: Sequence[str], schema: str) -> DataFrame:

@@ -317,9 +317,9 @@ def _started(settings: Spark, values: Mapping[str, str]) -> SparkSession:
 
 @contextlib.contextmanager
 def _output_as_errors() -> Iterator[None]:
-    """What processes started meanwhile print to their output is said on ours for errors.
+    """Send the output of processes started meanwhile to our standard error.
 
-    A JVM that ends for want of memory says so there, and our output is the report.
+    A JVM that ends for want of memory prints that there, and our output is the report.
     """
     kept = os.dup(1)
     try:

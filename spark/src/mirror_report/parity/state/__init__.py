@@ -1,4 +1,4 @@
-"""What parity keeps between runs, and what it hands from one host to another. No Spark."""
+"""The state that parity keeps between runs, and digest bundles. No Spark."""
 
 from mirror_report.model import SIDES, Side
 from mirror_report.parity.state.bundle import Bundle, BundleTopic

@@ -1,4 +1,4 @@
-"""What parity keeps between runs: the manifest ``parity``. No Spark, no I/O.
+"""The state that parity keeps between runs: the manifest ``parity``. No Spark, no I/O.
 
 How far each partition of each side was read, which topic id it had then, which digests hold that,
 and what was reported of each topic. A manifest does not change: what a run finds makes another one
@@ -139,7 +139,7 @@ class Manifest:
 
     @classmethod
     def load(cls, data: Mapping[str, Any], bucket_ms: int, where: Path) -> Self:
-        """What the file holds.
+        """The manifest in the content of a file.
 
         :param where: the state directory, for messages.
         :raises ParityError: it is of another kind or damaged; the message says what to do.
@@ -224,7 +224,7 @@ class Manifest:
         return run_id in self.unreported.get(flow, ())
 
     def numbers(self, topic: TopicKey) -> Numbers:
-        """What was found of a topic at its last comparison; empty if there was none."""
+        """Numbers of a topic at its last comparison; empty if there was none."""
         summary = topic_value(self.summaries, topic, None)
         return summary.now if summary else {}
 
@@ -248,7 +248,7 @@ def topic_value(values: Mapping[str, Mapping[str, T]], topic: TopicKey, default:
 
 
 def basis(flow: Flow, baseline: Baseline) -> list[Any]:
-    """What must not change between runs that go on from each other; JSON types only.
+    """Settings that must not change between runs that go on from each other; JSON types only.
 
     Another baseline begins elsewhere; another engine keeps partitions or does not; another policy
     gives topics other names; another isolation level reads other records.

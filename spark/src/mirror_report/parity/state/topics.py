@@ -1,4 +1,4 @@
-"""What the manifest keeps of a topic: numbers, cuts, boundaries, looks, and that it is fatal."""
+"""State of a topic in the manifest: numbers, cuts, boundaries, looks, and that it is fatal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -93,7 +93,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What is known of a topic that is aligned by offset syncs.
+    """A topic that is aligned by offset syncs.
 
     :param ids: of it on the source and on the target.
     :param anew: the topic was recreated.

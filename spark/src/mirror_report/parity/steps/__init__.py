@@ -1,1 +1,1 @@
-"""The steps of a run: from a context and an input to an outcome. None knows another."""
+"""The steps of a run: each takes its context and state, and returns what it found."""

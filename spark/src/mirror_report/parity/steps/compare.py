@@ -49,7 +49,7 @@ def statuses(
     plan: RunPlan,
     compared: Compared,
 ) -> BucketStatuses:
-    """What is known of each bucket, persisted (:func:`frames.status.statuses`)."""
+    """The status of each bucket, persisted (:func:`frames.status.statuses`)."""
     rows = positions.topic_rows(manifest, plan)
     return status.statuses(
         compared.buckets, sql.table(storage.session, status.TOPICS_SCHEMA, rows),
@@ -61,7 +61,7 @@ def statuses(
 def removed_records(
     storage: RowStorage, manifest: Manifest, compared: Compared, statuses: BucketStatuses
 ) -> tuple[Gone, ...]:
-    """Which of the records that left the target had to; the rest is in buckets that differ."""
+    """Records that left the target, with those that had to; others are in buckets that differ."""
     if not manifest.removals:
         return manifest.gone
     rows = compared.digests.join(

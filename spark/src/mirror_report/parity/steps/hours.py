@@ -40,7 +40,7 @@ def compare_by_hours(
 def _spread(
     storage: RowStorage, manifest: Manifest, suspects: list[TopicKey]
 ) -> dict[TopicKey, str]:
-    """Those of some topics that have too many buckets, and how they are compared from now on."""
+    """Topics that have too many buckets, and how they are compared from now on."""
     if not suspects:
         return {}
     counted = (

@@ -32,7 +32,7 @@ from mirror_report.state.store import StateError
 
 @dataclass(frozen=True)
 class ObservedFlows:
-    """What was observed of some flows.
+    """Snapshots of some flows.
 
     :param snapshots: of those that could be.
     :param deferred: those whose mirror is further behind than the budget allows.
@@ -144,7 +144,7 @@ def topics_with_timestamps(
 def read_syncs(
     context: RunContext, manifest: Manifest, snapshots: FlowSnapshots
 ) -> Mapping[str, SyncsRead]:
-    """What it takes to align topics, of the flows that have some, and a second source snapshot."""
+    """Offset syncs of the flows that have topics to align, and a second source snapshot."""
     syncs_read = {}
     for name, snapshot in snapshots.items():
         if offset_syncs.to_align(manifest, snapshot):

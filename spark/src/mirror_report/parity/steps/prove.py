@@ -35,7 +35,7 @@ _ALL = 0
 
 @dataclass
 class Proved:
-    """What was found in one topic; without counts both sides hold the same.
+    """The result of one topic; without counts both sides hold the same.
 
     :param replaced_records: of the source, those with header keys that are no UTF-8.
     :param counts: class -> lane -> records.

@@ -76,7 +76,7 @@ class Scanner:
     def _compared(
         self, topics: Sequence[CompactedTopic], *, confirm: bool = False
     ) -> list[ComparedTopic]:
-        """What is found of the topics that can be read.
+        """The results of the topics that can be read.
 
         :param confirm: leave aside what has changed since, and say which keys are wrong.
         """
@@ -179,7 +179,7 @@ class Scanner:
         )
 
     def _ranges(self, topics: Iterable[CompactedTopic]) -> list[Range]:
-        """What is to be read of some topics."""
+        """Ranges to read of some topics."""
         return [
             part
             for topic in topics
@@ -230,7 +230,7 @@ def _by_topic(frame: DataFrame) -> dict[TopicKey, list[dict[str, Any]]]:
 
 
 def _tails(topic: CompactedTopic, later: Mapping[TopicKey, CompactedTopic]) -> Iterator[Range]:
-    """What both sides of a topic got since: compaction may have removed what it replaces."""
+    """Ranges that both sides got since: compaction may have removed what they replace."""
     now = {} if topic.key not in later else {
         (side, log.name): log for side, log in later[topic.key].sides()
     }  # fmt: skip

@@ -33,7 +33,7 @@ from mirror_report.parity.steps.compare import BucketStatuses
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted.
+    """Slices that were counted.
 
     :param rows: :data:`frames.slices.SCHEMA`, persisted.
     :param slices: what they are of; ``lost``: topics of which records are lost, in buckets whose
@@ -101,7 +101,7 @@ class Counter:
         return self._in_parts(counted, chosen, math.ceil(ranges.total_bytes(parts) / CHUNK_BYTES))
 
     def _in_parts(self, earlier: DataFrame, chosen: Sequence[Slices], parts: int) -> Counted | None:
-        """What is known with what slices add, part by part for as long as there is time."""
+        """Count slices part by part, for as long as there is time."""
         counted: Counted | None = None
         rest, done = list(chosen), list[Slices]()
         for left in range(max(1, parts), 0, -1):
@@ -146,7 +146,7 @@ class Counter:
         new: Sequence[Slices],
         others: Sequence[Slices] = (),
     ) -> Counted | None:
-        """What is known with what some slices add; ``others``: what else is known."""
+        """Add some slices to what was counted earlier; ``others``: slices that were counted too."""
         try:
             rows, lost = self.reader.read(partial(self._added, earlier, new))
         except (OutOfTimeError, PySparkException, Py4JError):
@@ -194,7 +194,7 @@ class Counter:
         ]
 
     def _affordable(self, all_slices: Sequence[Slices]) -> list[Slices]:
-        """What the budget allows, which slices have for their own: what is behind comes last."""
+        """Slices that their own budget allows; those that are behind come last."""
         budget, mine = self.context.settings.budget, Spent()
         chosen: list[Slices] = []
         for each in sorted(all_slices, key=lambda each: (not each.sliced, each.since_ms)):
@@ -207,7 +207,7 @@ class Counter:
         return chosen
 
     def _known(self, sliced: Iterable[Mapping[str, Any]]) -> DataFrame:
-        """What earlier runs have counted of some buckets."""
+        """Rows that earlier runs have counted of some buckets."""
         names = [self.manifest.slices] if self.manifest.slices else []
         chosen = compare.some_buckets(self.storage.session, sliced)
         counted = self.storage.read(names, slices.SCHEMA)

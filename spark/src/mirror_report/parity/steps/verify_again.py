@@ -88,7 +88,7 @@ def verify_again(
 def _next(
     storage: RowStorage, topics: Sequence[DigestRow], cursors: Cursors, both_sides: DataFrame
 ) -> tuple[list[dict[str, Any]], Cursors]:
-    """Whose turn it is; a topic that has come to its end begins again the next time."""
+    """Buckets whose turn it is; a topic that has come to its end begins again the next time."""
     complete = [topic for topic in topics if not topic["unread"]]
     cursor_rows = sql.table(
         storage.session, CURSOR_SCHEMA,
