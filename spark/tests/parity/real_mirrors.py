@@ -127,10 +127,13 @@ class MirrorMaker2:
 
 
 class Load:
-    """A producer that goes on until it is told to rest; its records come late and early too."""
+    """A producer that goes on until it is told to rest; its records come late and early too.
 
-    def __init__(self, broker: str, topic: str, seed: int) -> None:
-        self._broker, self._topic = broker, topic
+    :param stamp: the timestamp of all records, in milliseconds since the epoch.
+    """
+
+    def __init__(self, broker: str, topic: str, seed: int, stamp: int | None = None) -> None:
+        self._broker, self._topic, self._stamp = broker, topic, stamp
         self._chance = random.Random(seed)  # noqa: S311
         self._working = threading.Event()
         self._ended = False
@@ -175,6 +178,8 @@ class Load:
                 time.sleep(0.02)
 
     def _time(self) -> int:
+        if self._stamp is not None:
+            return self._stamp
         now = int(time.time() * 1000)
         kind = self._chance.random()
         if kind < 0.1:

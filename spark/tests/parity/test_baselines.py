@@ -20,7 +20,7 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 from parity_records import jars_directory
 from pyspark.sql import SparkSession
-from real_mirrors import Engine, Load, MirrorMaker1, MirrorMaker2, Truth, until
+from real_mirrors import MINUTE, Engine, Load, MirrorMaker1, MirrorMaker2, Truth, until
 
 from mirror_report.baseline.record import record_baselines
 from mirror_report.config import Budget, Cluster, Flow, Settings
@@ -49,6 +49,7 @@ class Series:
     brokers: tuple[str, str]
     topic: str
     seed: int
+    stamp: int | None = None
     missing: int = 0
     skipped: int = 0
     optional: int = 0
@@ -64,7 +65,7 @@ class Series:
                 admin.wait_for_topics([self.topic])
         source, target = (Truth(broker, self.topic) for broker in self.brokers)
         self.sides = source, target
-        self.load = Load(self.brokers[0], self.topic, self.seed)
+        self.load = Load(self.brokers[0], self.topic, self.seed, self.stamp)
         self.chance = random.Random(self.seed)  # noqa: S311
         self.store = Store(self.settings.state_directory)
 
@@ -97,27 +98,32 @@ class Series:
             until(lambda: self.positions() != before)
             time.sleep(self.chance.random())  # any moment between two commits
             record_baselines(self.settings, None, full_history=False, renew=True)
-            self.engine.end(signal.SIGKILL if killed else signal.SIGTERM)
-            until(self.nobody)
-            stood = self._copied()
-            to = {
-                partition: offset + self.chance.randrange(2, 9)
-                for partition, offset in stood.items()
-            }
-            until(
-                lambda: all(end > to[partition] for partition, end in self._source_ends().items())
-            )
-            self.engine.move({self.topic: to})
+            stood, to = self.skip(signal.SIGKILL if killed else signal.SIGTERM)
             self._alter(stood)
             self.engine.start()
-            until(
-                lambda: all(
-                    offset > to[partition] for partition, offset in self.positions().items()
-                )
-            )
+            until(lambda: self.passed(to))
         until(self.drained)
         self.sides[1].catch_up()
         self._hold(self.run())
+
+    def skip(self, number: signal.Signals) -> tuple[dict[int, int], dict[int, int]]:
+        """End the mirror, and set it past some records of each partition that it has not copied.
+
+        :returns: from where to where, by partition.
+        """
+        self.engine.end(number)
+        until(self.nobody)
+        stood = self._copied()
+        to = {
+            partition: offset + self.chance.randrange(2, 9) for partition, offset in stood.items()
+        }
+        until(lambda: all(end > to[partition] for partition, end in self.ends().items()))
+        self.engine.move({self.topic: to})
+        return stood, to
+
+    def passed(self, at: dict[int, int]) -> bool:
+        """Whether the mirror has committed more than given, by partition."""
+        return all(offset > at[partition] for partition, offset in self.positions().items())
 
     def _copied(self) -> dict[int, int]:
         """How far each partition is on the target, committed or not."""
@@ -130,7 +136,8 @@ class Series:
             found[partition] = max(found.get(partition, 0), max(copied, default=-1) + 1)
         return found
 
-    def _source_ends(self) -> dict[int, int]:
+    def ends(self) -> dict[int, int]:
+        """Where the source ends."""
         self.sides[0].catch_up()
         return self.sides[0].ends()
 
@@ -196,7 +203,7 @@ class Series:
         self.skipped += may
 
 
-Factory = Callable[[str, Path, int], Series]
+Factory = Callable[..., Series]
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +215,7 @@ def series(
 ) -> Factory:
     """Make a series for an engine."""
 
-    def make(engine: str, directory: Path, seed: int) -> Series:
+    def make(engine: str, directory: Path, seed: int, stamp: int | None = None) -> Series:
         topic = f"identity-{engine}-{seed}"
         flow = Flow(name="flow", source="east", target="west", include=topic, topics=(topic,),
                     group_id=f"mirrormaker-{seed}", commit_interval_ms=1000)  # fmt: skip
@@ -229,9 +236,10 @@ def series(
             flows=(flow,),
             state_directory=directory,
             spark=SparkSettings(master="local[2]"),
-            budget=Budget(scrub_bytes=0),
+            # A minute that stays open is judged from the first run on.
+            budget=Budget(scrub_bytes=0, open_minutes=0),
         )
-        return Series(spark, settings, process, two_brokers, topic, seed)
+        return Series(spark, settings, process, two_brokers, topic, seed, stamp)
 
     return make
 
@@ -255,3 +263,35 @@ def test_no_loss_after_a_baseline_stays_unreported_and_none_is_made_up(
     print(
         f"{ROUNDS} baselines: {mirror.missing} lost, {mirror.skipped} skipped of {mirror.optional}"
     )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["mm1", "mm2"])
+def test_what_a_real_mirror_loses_in_a_minute_that_never_closes_is_told(
+    series: Factory, tmp_path: Path, engine: str
+) -> None:
+    """All records have one timestamp, and never stop coming."""
+    # Records of days ago would leave both sides by retention.
+    stamp = int(time.time() * 1000) - 10 * MINUTE
+    mirror = series(engine, tmp_path, random.randrange(2**31), stamp=stamp)  # noqa: S311
+    mirror.engine.start()
+    try:
+        with mirror.load.going():
+            until(lambda: len(mirror.positions()) == PARTITIONS)
+            record_baselines(mirror.settings, None, full_history=False, renew=False)
+            ends = mirror.ends()
+            until(lambda: mirror.passed(ends))
+            sound = mirror.run()
+            assert sound.counts["missing"] == 0, sound.reason
+            stood, to = mirror.skip(signal.SIGTERM)
+            mirror.engine.start()
+            until(lambda: mirror.passed(to))
+            rows = [mirror.run() for _ in range(2)]
+    finally:
+        mirror.load.end()
+        mirror.engine.end(signal.SIGKILL)
+    lost = sum(to[partition] - stood[partition] for partition in stood)
+    assert [row.counts["missing"] for row in rows] == [lost] * 2, "it stays, and is counted once"
+    assert [row.status for row in rows] == ["mismatch"] * 2
+    # A commit between the looks at both sides lets one of them see the minute at rest.
+    assert any(row.in_flight_records and row.open_records for row in rows), "the minute is open"
