@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import os
 import re
@@ -10,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -49,7 +49,7 @@ LAYOUTS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Pair:
     """Two brokers with the topic on both sides, and where a mirror between them writes.
 
@@ -184,6 +184,15 @@ def test_a_record_that_the_target_refuses_is_named_with_its_topic(
     log = pair.lines(engine, {"bootstrap.servers": pair.target.bootstrap})
     cause = named(log, "record_refused")
     assert cause == Cause("record_refused", topic=prefix + pair.topic), pair.log_end()
+
+
+def test_a_name_that_is_too_long_with_its_prefix_is_a_cause(pair: Pair) -> None:
+    long = dataclasses.replace(pair, topic=pair.topic.ljust(246, "x"))
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=pair.source.bootstrap)) as client:
+        client.create_topics([NewTopic(long.topic, 1, 1)])
+    cause = named(long.lines("mm2", {"bootstrap.servers": pair.target.bootstrap}), "name_refused")
+    assert cause, pair.log_end()
+    assert cause.kind == "name_refused", pair.log_end()
 
 
 def scram(broker: str, certificates: Path) -> dict[str, str]:  # noqa: F811

@@ -89,3 +89,32 @@ def test_a_timer_that_is_not_wanted_is_neither_active_nor_enabled() -> None:
 def test_an_elapsed_timer_is_named() -> None:
     shown = "\n\n".join([unit("a.timer", SubState="elapsed"), unit("b.timer")])
     assert host.timers_elapsed(shown) == ["a.timer"]
+
+
+BACK = {"present": True, "restored": True}
+FINE = {"problem": "", "works": "mirrors", "said": "2 members"}
+
+
+@pytest.mark.parametrize(
+    ("back", "problem", "answer", "words"),
+    [
+        ({"present": False}, "", FINE, "there is none to go back to"),
+        ({"present": True, "restored": False}, "", FINE, "there is nothing to go back to"),
+        (BACK, "", FINE, "is back and mirrors (2 members)"),
+        (BACK, "exit status 1", FINE, "is back, and does not start: exit status 1"),
+        (
+            BACK, "", FINE | {"problem": "no member", "said": "the login is refused by east:9092"},
+            "is back, and is not confirmed either (the login is refused by east:9092)",
+        ),
+        (BACK, "", FINE | {"problem": "no member", "said": ""}, "not confirmed either (no member)"),
+    ],
+)  # fmt: skip
+def test_a_run_that_goes_back_says_whether_that_configuration_works(
+    back: dict[str, Any], problem: str, answer: dict[str, str], words: str
+) -> None:
+    assert words in instance.mirrormaker_outcome(back, False, "started", problem, answer)
+
+
+def test_a_run_that_checks_goes_back_to_nothing() -> None:
+    said = instance.mirrormaker_outcome(BACK, True, "started", "", FINE)
+    assert said == "Nothing was changed."

@@ -54,6 +54,12 @@ def test_a_layout_puts_a_path_for_every_place(process: Process, layout: Layout) 
     assert not PLACE.search(everything(process, layout))
 
 
+def test_no_process_but_a_worker_s_refuses_to_resolve_references(process: Process) -> None:
+    """Clients whose own properties name providers do not start with that option."""
+    refuses = "automatic.config.providers" in everything(process, HOST)
+    assert refuses == (process.engine == "mm2-connect")
+
+
 def test_layouts_differ_in_paths_alone(process: Process) -> None:
     paths = {
         getattr(HOST, field.name).replace("{name}", process.name): getattr(ELSEWHERE, field.name)

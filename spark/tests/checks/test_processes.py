@@ -13,6 +13,7 @@ from mirror_report import units
 from mirror_report.checks import processes
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow, Settings
+from mirror_report.engines import MM2
 from mirror_report.model import Cause, Finding, PartitionLag, UnitRecord
 from mirror_report.processes.findings import processes_of
 
@@ -56,14 +57,21 @@ def test_a_cause_that_was_said_long_ago_has_its_time():
     assert found.message.endswith("refused by source1:9092, last said at 1970-01-01 00:16:40 UTC")
 
 
-def test_a_record_that_the_target_refuses_is_told_with_where_it_lies():
-    refused = dataclasses.replace(HANGING, cause=Cause("record_refused", topic="orders"))
+@pytest.mark.parametrize(
+    ("flow", "copy"),
+    [
+        (FLOW, "orders"),
+        (dataclasses.replace(FLOW, engine=MM2, replication_policy="prefix"), "east.orders"),
+    ],
+)
+def test_a_record_that_the_target_refuses_is_told_with_where_it_lies(flow, copy):
+    refused = dataclasses.replace(HANGING, cause=Cause("record_refused", topic=copy))
     lag = [
         PartitionLag("orders", topic, partition, "STALLED", 0, 9, 9 - behind, behind, None)
         for topic, partition, behind in [("orders", 0, 0), ("orders", 1, 4), ("other", 1, 5)]
     ]
-    (found,) = processes.judge(FLOW, [refused], ["stalled"], lag)
-    assert "refuses a record (topic orders)" in found.message
+    (found,) = processes.judge(flow, [refused], ["stalled"], lag)
+    assert f"refuses a record (topic {copy})" in found.message
     assert found.message.endswith("in partition 1 from offset 5")
 
 
