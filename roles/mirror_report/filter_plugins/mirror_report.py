@@ -55,7 +55,7 @@ def mirror_report_spark_problems(
     :returns: messages that name the variable and the cure, and hold no secret.
     """
     rules = _rules()
-    found: list[str] = rules.problems(str(master), properties)
+    found: list[str] = [*rules.problems(str(master), properties)]
     if rules.takes_secret(str(master)) and not secrets.get(rules.SECRET):
         found.append(
             f"mirror_report_spark_secrets: {rules.SECRET} is missing, which {master} must ask for; "

@@ -1,10 +1,10 @@
 """What Spark's processes demand of their peers, and what no setting may loosen.
 
-Taken from the standard library alone: the role judges the inventory with this file, too.
+It needs the standard library alone: the role validates the inventory with this file, too.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 # Where Spark reads what no argument may hold; a credential of the report.
@@ -65,40 +65,38 @@ def settled(master: str, properties: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def problems(master: str, properties: Mapping[str, Any]) -> list[str]:
+def problems(master: str, properties: Mapping[str, Any]) -> Iterator[str]:
     """Why a session would be open to others, or a secret to be seen.
 
     :param properties: Spark's keys as configured.
     :returns: messages that name the variable and the cure, and quote no secret.
     """
-    found = []
     where = "mirror_report_spark_properties (spark.properties)"
     fixed = settled(master, properties)
     for name, value in properties.items():
         if name == "spark.master":
-            found.append(f"{where}: {name} does not belong here; set mirror_report_spark_master")
+            yield f"{where}: {name} does not belong here; set mirror_report_spark_master"
         elif _HIDDEN_NAME.search(name) or _HIDDEN_OPTION.search(str(value)):
-            found.append(
+            yield (
                 f"{where}: {name} holds a secret, which would stand in the report's configuration "
                 "and among Spark's arguments; put it into mirror_report_spark_secrets"
             )
         elif _OPEN_PORT.search(str(value)):
-            found.append(
+            yield (
                 f"{where}: {name} opens a JMX or debugging port at which nobody has to log in; "
                 "leave it out, or let -Dcom.sun.management.jmxremote.authenticate be true"
             )
         elif not _is(value, fixed.get(name, value)):
-            found.append(
+            yield (
                 f"{where}: {name} must be {fixed[name]}, or others than the report reach Spark's "
                 f"processes; remove it, the report sets {fixed[name]}"
             )
     if _is(properties.get(_TLS), "true") and not properties.get(_TRUST):
-        found.append(
+        yield (
             f"{where}: {_TLS} without {_TRUST} takes every certificate; name a trust store that "
             "all hosts of Spark have"
         )
-    return found
 
 
-def _is(value: Any, wanted: Any) -> bool:
-    return str(value).strip().lower() == str(wanted).strip().lower()
+def _is(value: Any, expected: Any) -> bool:
+    return str(value).strip().lower() == str(expected).strip().lower()

@@ -12,7 +12,7 @@ class ConfigError(ReportError):
     kind = "internal"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest of some names, as the end of a message; empty if none is near."""
-    close = difflib.get_close_matches(name, sorted(known), n=1)
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """The nearest of the names, as the end of a message; empty if none is near."""
+    close = difflib.get_close_matches(name, sorted(names), n=1)
     return f", did you mean {close[0]!r}?" if close else ""

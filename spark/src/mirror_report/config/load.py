@@ -16,8 +16,8 @@ from mirror_report.config.cluster import Cluster
 from mirror_report.config.credentials import Credentials
 from mirror_report.config.errors import ConfigError
 from mirror_report.config.flow import Flow
-from mirror_report.config.judge import judge_cluster, judge_flow, judge_settings
 from mirror_report.config.settings import Budget, Settings, Spark, Warn
+from mirror_report.config.validate import validate_cluster, validate_flow, validate_settings
 from mirror_report.config.values import coerce, mapping, one_of, record, refuse_unknown, sequence
 from mirror_report.engines import ENGINES
 
@@ -73,13 +73,13 @@ def parse(
         for alias, cluster in mapping(top.get("clusters"), "clusters").items()
     }
     for cluster in clusters.values():
-        judge_cluster(cluster)
+        validate_cluster(cluster)
     flows = tuple(
         _flow(mapping(flow, f"flows[{i}]"), f"flows[{i}]")
         for i, flow in enumerate(sequence(top.get("flows"), "flows"))
     )
     for flow in flows:
-        judge_flow(flow, clusters)
+        validate_flow(flow, clusters)
     if len({flow.name for flow in flows}) != len(flows):
         raise ConfigError("flows: two flows have the same name")
     values = top.get("credentials")
@@ -91,9 +91,10 @@ def parse(
     parsed: dict[str, Any] = {
         "clusters": clusters,
         "flows": flows,
-        "warn": record(Warn, mapping(top.get("warn") or {}, "warn"), "warn"),
-        "budget": record(Budget, mapping(top.get("budget") or {}, "budget"), "budget"),
-        "spark": record(Spark, mapping(top.get("spark") or {}, "spark"), "spark"),
+        **{
+            name: record(kind, mapping(top.get(name) or {}, name), name)
+            for name, kind in (("warn", Warn), ("budget", Budget), ("spark", Spark))
+        },
         "credentials": Credentials({} if values is None else _credential_values(values), directory),
     }
     plain = {
@@ -102,7 +103,7 @@ def parse(
         if key.name in top and key.name not in parsed
     }
     settings = Settings(**parsed, **plain)
-    judge_settings(settings)
+    validate_settings(settings)
     return settings
 
 

@@ -1,6 +1,6 @@
 """Plain values of a document into typed ones, each checked against an annotation."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 def record(kind: type[T], given: Mapping[str, Any], where: str) -> T:
     """Build a dataclass from a mapping, each value checked against the field's annotation."""
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    refuse_unknown(given, known, where)
+    keys = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    refuse_unknown(given, keys, where)
     values: dict[str, Any] = {}
-    for name, field in known.items():
+    for name, field in keys.items():
         if name in given:
             values[name] = coerce(given[name], str(field.type), f"{where}.{name}")
         elif field.default is MISSING and field.default_factory is MISSING:
@@ -26,38 +26,32 @@ def record(kind: type[T], given: Mapping[str, Any], where: str) -> T:
 
 
 def coerce(value: Any, annotation: str, where: str) -> Any:
-    """A value as an annotation wants it, such as ``tuple[str, ...]`` or ``int | None``.
+    """A value of an annotation's type, such as ``tuple[str, ...]`` or ``int | None``.
 
     :raises ConfigError: it is of another type; ``where`` names the key.
     """
-    wanted = {part.strip() for part in annotation.split("|")}
-    if value is None and "None" in wanted:
+    kind = annotation.removesuffix(" | None")
+    if value is None and kind != annotation:
         return None
-    for name, made in (("Engine", ENGINES.__getitem__), ("Path", Path)):
-        if name in wanted:
-            return made(typed(value, str, where))
-    if any(kind.startswith("tuple[") for kind in wanted):
-        return _tuple(value, "tuple[Permission, ...]" in wanted, where)
-    if any(kind.startswith("Mapping[") for kind in wanted):
-        numbers = "Mapping[str, int]" in wanted
+    if kind == "tuple[Permission, ...]":
+        return tuple(
+            record(Permission, mapping(each, f"{where}[{i}]"), f"{where}[{i}]")
+            for i, each in enumerate(sequence(value, where))
+        )
+    if kind.startswith("tuple["):
+        return tuple(typed(each, str, where) for each in sequence(value, where))
+    if kind.startswith("Mapping["):
+        numbers = kind == "Mapping[str, int]"
         return {
-            name: typed(item, int, f"{where}.{name}") if numbers else _text(item)
-            for name, item in mapping(value, where).items()
+            name: typed(each, int, f"{where}.{name}") if numbers else _text(each)
+            for name, each in mapping(value, where).items()
         }
-    if "float" in wanted and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    kinds: dict[str, type] = {"bool": bool, "str": str, "int": int, "float": float}
-    return typed(value, next(kind for name, kind in kinds.items() if name in wanted), where)
-
-
-def _tuple(value: Any, permissions: bool, where: str) -> tuple[Any, ...]:
-    given = sequence(value, where)
-    if not permissions:
-        return tuple(typed(item, str, where) for item in given)
-    places = [f"{where}[{i}]" for i in range(len(given))]
-    return tuple(
-        record(Permission, mapping(item, at), at) for item, at in zip(given, places, strict=True)
-    )
+    if kind in ("Engine", "Path"):
+        text = typed(value, str, where)
+        return ENGINES[text] if kind == "Engine" else Path(text)
+    if kind == "float" and type(value) is int:
+        value = float(value)
+    return typed(value, {"bool": bool, "str": str, "int": int, "float": float}[kind], where)
 
 
 def _text(value: Any) -> str:
@@ -95,22 +89,23 @@ def sequence(value: Any, where: str) -> list[Any]:
     return value
 
 
-def one_of(value: Any, known: Iterable[str], where: str) -> None:
-    """Refuse a value that is none of some words.
+def one_of(value: Any, choices: Collection[str], where: str, key: str = "") -> None:
+    """Refuse a value that is none of the choices.
 
-    :raises ConfigError: it is none of them; ``where`` names the key.
+    :param where: names the value in the message; ``key`` beside it, where one key is of several.
+    :raises ConfigError: it is none of them.
     """
-    if value not in known:
-        raise ConfigError(f"{where}: {value!r} is none of {', '.join(known)}")
+    if value not in choices:
+        raise ConfigError(f"{where}: {key}{value!r} is none of {', '.join(choices)}")
 
 
-def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+def refuse_unknown(given: Mapping[str, Any], keys: Collection[str], where: str) -> None:
     """Refuse keys that mean nothing, with the nearest one that does.
 
     :raises ConfigError: there is one.
     """
     for name in given:
-        if name not in known:
+        if name not in keys:
             raise ConfigError(
-                f"{where + '.' if where else ''}{name}: unknown key{did_you_mean(name, known)}"
+                f"{where + '.' if where else ''}{name}: unknown key{did_you_mean(name, keys)}"
             )

@@ -1,4 +1,4 @@
-"""Whether settings can be used: one error, with the key and the cure."""
+"""Validation of settings: one error, with the key and the cure."""
 
 import re
 from collections.abc import Mapping
@@ -12,9 +12,8 @@ from mirror_report.config.flow import (
     REPLICATION_POLICIES,
     RESOURCES,
     Flow,
-    Permission,
 )
-from mirror_report.config.settings import Settings, Spark
+from mirror_report.config.settings import Settings
 from mirror_report.config.values import one_of, refuse_unknown
 from mirror_report.engines import PositionStore, WorkerStore
 
@@ -32,8 +31,8 @@ FETCH_KEYS = (
 )
 
 
-def judge_settings(settings: Settings) -> None:
-    """Judge what is not about one cluster or one flow.
+def validate_settings(settings: Settings) -> None:
+    """Validate what is not about one cluster or one flow.
 
     :raises ConfigError: a value is out of its range, or Spark cannot be started so safely.
     """
@@ -59,20 +58,15 @@ def judge_settings(settings: Settings) -> None:
         path = getattr(settings, key)
         if path is not None and not path.startswith("/"):
             raise ConfigError(f"{key}: {path!r} is no absolute path")
-    _judge_spark(settings.spark)
+    if re.fullmatch(r"\d+[kmgKMG]", settings.spark.heap) is None:
+        raise ConfigError(f"spark.heap: {settings.spark.heap!r} is not a size such as 512m or 2g")
+    refuse_unknown(settings.spark.fetch, FETCH_KEYS, "spark.fetch")
+    for problem in spark_security.problems(settings.spark.master, settings.spark.properties):
+        raise ConfigError(problem)
 
 
-def _judge_spark(spark: Spark) -> None:
-    if re.fullmatch(r"\d+[kmgKMG]", spark.heap) is None:
-        raise ConfigError(f"spark.heap: {spark.heap!r} is not a size such as 512m or 2g")
-    refuse_unknown(spark.fetch, FETCH_KEYS, "spark.fetch")
-    open_doors = spark_security.problems(spark.master, spark.properties)
-    if open_doors:
-        raise ConfigError(open_doors[0])
-
-
-def judge_cluster(cluster: Cluster) -> None:
-    """Judge how a cluster is reached.
+def validate_cluster(cluster: Cluster) -> None:
+    """Validate how a cluster is reached.
 
     :raises ConfigError: something is missing or unknown.
     """
@@ -89,8 +83,8 @@ def judge_cluster(cluster: Cluster) -> None:
             raise ConfigError(f"{where}.username: needed with {cluster.security_protocol}")
 
 
-def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
-    """Judge a flow beside the clusters it joins.
+def validate_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
+    """Validate a flow beside the clusters it joins.
 
     :raises ConfigError: something is missing or unknown.
     """
@@ -105,12 +99,17 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         raise ConfigError(f"{where}.start: {flow.start!r} is neither earliest nor latest")
     if not flow.group_id:
         raise ConfigError(f"{where}.group_id: the group of the mirror is needed")
-    _judge_names(flow, where)
+    _validate_names(flow, where)
     for side in ("source", "target"):
         one_of(flow.isolation(side), ISOLATIONS, f"{where}.{side}_isolation")
     for row in flow.permissions:
-        _judge_permission(flow, row, f"{where}.permissions")
-    for key, some in (
+        for key, choices in (
+            ("cluster", (flow.source, flow.target)),
+            ("resource", RESOURCES),
+            ("pattern", PATTERNS),
+        ):
+            one_of(getattr(row, key), choices, f"{where}.permissions", f"{key} ")
+    for key, patterns in (
         ("include", (flow.include,)),
         ("topics_exclude", flow.topics_exclude),
         ("left_out", flow.left_out),
@@ -118,15 +117,15 @@ def judge_flow(flow: Flow, clusters: Mapping[str, Cluster]) -> None:
         ("groups_exclude", flow.groups_exclude),
         ("config_exclude", flow.config_exclude),
     ):
-        for pattern in some:
+        for pattern in patterns:
             try:
                 re.compile(pattern)
             except re.error as error:
                 raise ConfigError(f"{where}.{key}: not a regular expression: {error}") from None
 
 
-def _judge_names(flow: Flow, where: str) -> None:
-    """What an engine needs to know to name topics, and to find those it keeps for itself."""
+def _validate_names(flow: Flow, where: str) -> None:
+    """Validate what an engine needs to name topics, and to find those it keeps for itself."""
     engine = flow.engine
     if engine.has_replication_policy:
         one_of(flow.replication_policy, REPLICATION_POLICIES, f"{where}.replication_policy")
@@ -139,14 +138,3 @@ def _judge_names(flow: Flow, where: str) -> None:
     ):
         if needed and not getattr(flow, key):
             raise ConfigError(f"{where}.{key}: the name of that topic is needed")
-
-
-def _judge_permission(flow: Flow, permission: Permission, where: str) -> None:
-    for key, known in (
-        ("cluster", (flow.source, flow.target)),
-        ("resource", RESOURCES),
-        ("pattern", PATTERNS),
-    ):
-        value = getattr(permission, key)
-        if value not in known:
-            raise ConfigError(f"{where}: {key} {value!r} is none of {', '.join(known)}")
