@@ -81,7 +81,8 @@ def test_what_cannot_be_spared_stays_where_it_is(tmp_path: Path, name: str) -> N
 
 
 def test_reports_are_for_their_group_only(tmp_path: Path) -> None:
-    path = Store(tmp_path).write_report("latest.json", "{}")
+    Store(tmp_path).write_report("latest.json", "{}")
+    path = tmp_path / "reports" / "latest.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 

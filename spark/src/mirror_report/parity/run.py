@@ -104,7 +104,7 @@ def _plan(
     """
     names = {flow.name for flow in context.flows}
     begun = _load(context)
-    manifest = changes.begin_run(begun, context.run_id, sorted(names), context.store.was_told)
+    manifest = changes.begin_run(begun, context.run_id, sorted(names), context.store.has_report)
     former = run_plan.superseded(context, manifest)
     unreported = tuple(finding for finding in former.manifest.new_findings if finding.flow in names)
     state = RunState(former.manifest, RunPlan({}), unreported)

@@ -1,14 +1,15 @@
 """Positions and lag of the flows over time, as lines of JSON: cheap to add to, bounded in size.
 
 History supports estimates and the line on the page; content is proved without it. A line that a
-crash cut off is passed over, and nothing is forced to the disk.
+crash cut off is ignored, and nothing is forced to the disk.
 """
 
 import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,12 @@ class History:
         self.directory = directory / "history"
         self.days = days
 
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Keep other processes from writing; each holds it for milliseconds, so it is waited for.
 
         :raises StateError: the directory cannot be written.
         """
-        with alone(self.directory / "lock"):
-            yield
+        return alone(self.directory / "lock")
 
     def lines(self, flow: str) -> list[Line]:
         """History of one flow's positions, oldest first.
@@ -134,8 +133,8 @@ def _hourly(lines: list[Line]) -> list[Line]:
             continue
         hour = hours.setdefault(line["at"] // HOUR_MS, {"at": line["at"], "lag": {}})
         for name, lag in line["lag"].items():
-            known = hour["lag"].get(name)
-            hour["lag"][name] = lag if known is None else max(known, lag or 0)
+            highest = hour["lag"].get(name)
+            hour["lag"][name] = lag if highest is None else max(highest, lag or 0)
     return list(hours.values())
 
 

@@ -13,6 +13,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -66,24 +67,17 @@ class Store:
 
     :param directory: the state directory; it must exist and be writable by the report's user.
 
-    Manifests in use: ``baseline`` (where verification starts), ``topics`` (topic ids seen),
+    Manifests in use: ``baseline`` (where verification starts), ``topics`` (ids of topics),
     ``losses`` (records that were never mirrored), ``mirrors`` (what was read of a mirror's own
     topics), ``shifts`` (offset shifts at the last run), ``survey`` and ``groups`` (what the last
-    run reported of topics and groups), ``parity`` (digests verified so far; written by parity).
+    run reported of topics and groups), ``parity`` (digests verified so far; written by parity),
+    ``marks`` (what stands for the ids of topics that have none).
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-
-    @property
-    def parity_directory(self) -> Path:
-        """Where parity keeps its files."""
-        return self.directory / "parity"
-
-    @property
-    def reports_directory(self) -> Path:
-        """Where rendered reports lie."""
-        return self.directory / "reports"
+        self.parity_directory = directory / "parity"
+        self.reports_directory = directory / "reports"
 
     def load(self, name: str) -> dict[str, Any]:
         """One manifest; empty if it was never written.
@@ -101,10 +95,10 @@ class Store:
             raise StateError(f"{path} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise StateError(f"{path} is damaged", self._go_on_without(name)) from error
-        found = document.get("schema") if isinstance(document, dict) else None
-        if found != SCHEMA:
+        schema = document.get("schema") if isinstance(document, dict) else None
+        if schema != SCHEMA:
             raise StateError(
-                f"{path} has schema {found!r}, this release knows {SCHEMA}",
+                f"{path} has schema {schema!r}, this release knows {SCHEMA}",
                 f"Install the release that wrote it, or do without it. {self._go_on_without(name)}",
             )
         data = document.get("data")
@@ -120,14 +114,12 @@ class Store:
         text = json.dumps({"schema": SCHEMA, "data": data}, sort_keys=True, ensure_ascii=False)
         write_atomically(self._manifest(name), text + "\n")
 
-    @contextlib.contextmanager
-    def changing(self, name: str) -> Iterator[None]:
+    def changing(self, name: str) -> AbstractContextManager[None]:
         """Keep other processes from changing a manifest between its load and its commit.
 
         :raises StateError: the directory cannot be written.
         """
-        with alone(self.directory / f"{name}.lock"):
-            yield
+        return alone(self.directory / f"{name}.lock")
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -163,20 +155,18 @@ class Store:
             finally:
                 handle.truncate(0)
 
-    def write_report(self, name: str, text: str) -> Path:
+    def write_report(self, name: str, text: str) -> None:
         """Publish one rendered report, readable by the report's group."""
-        path = self.reports_directory / name
-        write_atomically(path, text)
-        return path
+        write_atomically(self.reports_directory / name, text)
 
-    def was_told(self, run_id: str) -> bool:
+    def has_report(self, run_id: str) -> bool:
         """Whether a run got as far as its report."""
         return (self.reports_directory / f"{run_id}.json").exists()
 
     def report(self, name: str) -> str:
         """Text of one rendered report.
 
-        :raises OSError: it is not there, or cannot be read; ``strerror`` says why.
+        :raises OSError: it does not exist, or cannot be read; ``strerror`` says why.
         """
         path = f"{self.reports_directory.name}/{name}"
         return read_below(self.directory, path, most_bytes=REPORT_BYTES)
@@ -254,7 +244,7 @@ def read_below(
     :param name: relative to the directory.
     :param errors: what becomes of bytes that are no text, as of :meth:`bytes.decode`.
     :param most_bytes: a larger file is not read.
-    :raises OSError: it is not there, or must not be read; ``strerror`` says why.
+    :raises OSError: it does not exist, or must not be read; ``strerror`` says why.
     """
     *folders, last = PurePath(name).parts
     place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -270,7 +260,7 @@ def read_below(
     with os.fdopen(descriptor, "rb") as handle:
         if os.geteuid() != owner != os.fstat(descriptor).st_uid:
             raise OSError(errno.EINVAL, "it is not of the owner of its directory")
-        # Whoever owns it may let it grow meanwhile, so what is read counts.
+        # Its owner may let it grow meanwhile, so the size is that of what was read.
         data = handle.read(-1 if most_bytes is None else most_bytes + 1)
     if most_bytes is not None and len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"it is larger than {most_bytes // 2**20} MiB")
@@ -305,7 +295,7 @@ def write_atomically(path: Path, text: str, mode: int = 0o640) -> None:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Hold a lock for a moment; whoever else holds it is waited for.
+    """Hold a lock for a moment; wait for another holder.
 
     :raises StateError: it cannot be written.
     """
@@ -320,7 +310,7 @@ def alone(path: Path) -> Iterator[None]:
 
 
 def unwritable(path: Path, error: OSError) -> StateError:
-    """What is said of a file of the state that cannot be written."""
+    """The error of a file of the state that cannot be written."""
     full = error.errno in {errno.ENOSPC, errno.EDQUOT}
     return StateError(
         f"{path} cannot be written: {error.strerror}",
