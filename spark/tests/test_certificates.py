@@ -132,7 +132,7 @@ def seen(days: float | None, role: str = "broker", **more: object) -> Certificat
 
 
 def judge(certificate: Certificate, warn_days: float | None = 21) -> list[Finding]:
-    return [*certificates.judge([certificate], warn_days, NOW)]
+    return [*certificates.findings([certificate], warn_days, NOW)]
 
 
 @pytest.mark.parametrize(

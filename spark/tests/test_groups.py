@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mirror_report import engines
 from mirror_report.checks import elections, failover, groups
-from mirror_report.checks.translated_offsets import image
+from mirror_report.checks.translated_offsets import translate
 from mirror_report.config import Cluster, Credentials, Flow
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.connection import ClusterError, UnreadableError
@@ -53,7 +53,7 @@ def syncs(some: Sequence[tuple[int, int]]) -> tuple[OffsetSync, ...]:
 def found(
     offset: int, some: Sequence[tuple[int, int]] = SYNCS, *, ends: tuple[int, int] = (400, 450)
 ) -> tuple[int | None, bool, int]:
-    mapped = image(offset, syncs(some), log(ends[0]), log(ends[1]))
+    mapped = translate(offset, syncs(some), log(ends[0]), log(ends[1]))
     return mapped.offset, mapped.exact, mapped.at_most
 
 
@@ -82,9 +82,9 @@ def test_offset_below_every_sync_has_no_image() -> None:
 
 def test_equal_distances_make_a_place_probable_and_no_more() -> None:
     some = syncs(SYNCS)
-    assert image(120, some, log(400), log(450)).estimate == 120
-    assert image(250, some, log(400), log(450)).estimate is None
-    assert image(320, some, log(400), log(450)).estimate is None
+    assert translate(120, some, log(400), log(450)).estimate == 120
+    assert translate(250, some, log(400), log(450)).estimate is None
+    assert translate(320, some, log(400), log(450)).estimate is None
 
 
 def test_bounds_that_meet_are_exact() -> None:
@@ -115,7 +115,7 @@ def test_exact_images_are_true_and_bounds_hold(
     at = min(at, len(copies) - 1)
     true = next((place for place in first[at:] if place is not None), end)
     some = [(u, d) for u, d in enumerate(first) if d is not None and u in chosen]
-    mapped = image(at, syncs(some), log(len(copies)), log(end))
+    mapped = translate(at, syncs(some), log(len(copies)), log(end))
     if mapped.offset is None:
         assert not any(upstream <= at for upstream, _ in some)
     elif mapped.exact:
@@ -416,7 +416,7 @@ def test_partition_of_which_nothing_is_known_makes_no_zero_of_its_group() -> Non
 
 
 def said(*rows: GroupParity) -> list[Finding]:
-    findings = failover.judge(FLOW, WEST, rows)
+    findings = [*failover.findings(FLOW, WEST, rows)]
     assert all(each.action and each.flow == "orders" for each in findings)
     return findings
 
@@ -555,8 +555,8 @@ def looked(*looks: tuple[int, int, Epochs | None]) -> elections.Elections:
     known: dict[Place, elections.Elections] = {}
     for leader, at_ms, told in looks:
         now = seen(leader, at_ms)
-        found = {place: told for place in elections.wanted(now, known) if told is not None}
-        noted = elections.noted(now, elections.load(elections.dump(known)), found)
+        found = {place: told for place in elections.epochs_to_ask(now, known) if told is not None}
+        noted = elections.updated(now, elections.load(elections.dump(known)), found)
         known = elections.load(json.loads(json.dumps(elections.dump(noted))))
     return known["t", 0]
 
@@ -612,7 +612,7 @@ def test_a_sync_is_a_bound_where_an_election_may_have_gone_unseen(looks: Any) ->
     assert exact(looked(*looks)) == [(100, False), (200, False)]
     assert exact(None, looked(*looks)) == [(100, False), (200, False)]
     unproved = scene(checkpoint=None, source_elections={("t", 0): looked(*looks)})
-    few = image(102, syncs([(100, 100), (105, 101)]), log(400), log(450), NOW)
+    few = translate(102, syncs([(100, 100), (105, 101)]), log(400), log(450), NOW)
     assert (few.offset, few.exact, few.at_most) == (101, False, 101)
     (probe,) = groups.unproved(unproved, [group(100, 100)]).values()
     assert (probe.ours[0], probe.theirs) == (100, (100, 120)), "its record decides"

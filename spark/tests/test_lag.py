@@ -61,9 +61,11 @@ def remembered(*observations: Observation) -> partition_history.FlowHistory:
         )
         through = {} if observation.through is None else {("t", 0): observation.through}
         snapshot = source(0, observation.end, at=NOW - int(observation.seconds_ago * 1000))
-        past = partition_history.read(lines)
-        lines.append(partition_history.line(past, snapshot, positions, through, "read_uncommitted"))
-    return partition_history.read(json.loads(json.dumps(lines)))
+        past = partition_history.of_lines(lines)
+        lines.append(
+            partition_history.new_line(past, snapshot, positions, through, "read_uncommitted")
+        )
+    return partition_history.of_lines(json.loads(json.dumps(lines)))
 
 
 def row(
@@ -85,7 +87,7 @@ def row(
     (found,) = lag.measure(
         flow, Observed(snapshot, MirrorStatus(committed, times), group, NOTHING, None),
         lag.Evidence(
-            positions.by_partition(flow, snapshot, committed, of_flow(baseline or {}), past),
+            positions.mirror_positions(flow, snapshot, committed, of_flow(baseline or {}), past),
             ages=ages or {}, **evidence,
         ),
         history=past, baseline=of_flow(baseline or {}), warn=warn,
@@ -368,7 +370,7 @@ def test_bad_state_is_one_finding_per_topic_with_a_cure(
     state: Any, severity: str, kind: str, count: int | None
 ) -> None:
     rows = [PartitionLag("orders", "t", p, state, 0, 9, 2, 7, 1.0, 15) for p in (0, 1)]
-    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS["east"])
+    (found,) = lag_findings.findings(FLOW, rows, EMPTY, CLUSTERS["east"])
     assert (found.severity, found.kind, found.count) == (severity, kind, count)
     assert found.topic == "t"
     assert found.action
@@ -390,16 +392,16 @@ def test_a_finding_tells_how_long_records_wait_as_the_table_does(
         "orders", "t", 0, "STOPPED", 0, 9, 2, 7, 1_795_834_421.0,
         waiting_seconds=waits, waiting_at_least=at_least,
     )  # fmt: skip
-    (found,) = lag_findings.judge(FLOW, [row], EMPTY, CLUSTERS["east"])
+    (found,) = lag_findings.findings(FLOW, [row], EMPTY, CLUSTERS["east"])
     assert words in found.message
 
 
 def test_a_mirror_that_nobody_runs_is_a_finding_also_if_nothing_waits() -> None:
     rows = [PartitionLag("orders", t, 0, "IDLE", 0, 9, 9, 0, 0.0) for t in ("t", "u")]
-    (found,) = lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS["east"])
+    (found,) = lag_findings.findings(FLOW, rows, EMPTY, CLUSTERS["east"])
     assert (found.severity, found.kind, found.topic) == ("warning", "not_running", None)
     assert "start" in found.action
-    assert lag_findings.judge(FLOW, [], EMPTY, CLUSTERS["east"]) == []
+    assert [*lag_findings.findings(FLOW, [], EMPTY, CLUSTERS["east"])] == []
 
 
 def test_nobody_says_that_nothing_waits_while_the_lag_is_unknown() -> None:
@@ -407,7 +409,8 @@ def test_nobody_says_that_nothing_waits_while_the_lag_is_unknown() -> None:
     unknown = PartitionLag("orders", "u", 0, "UNKNOWN", None, None, None, None, None)
     for rows in ([unknown], [known, unknown]):
         found = {
-            one.kind: one.message for one in lag_findings.judge(FLOW, rows, EMPTY, CLUSTERS["east"])
+            one.kind: one.message
+            for one in lag_findings.findings(FLOW, rows, EMPTY, CLUSTERS["east"])
         }
         assert found.keys() == {"unknown_lag", "not_running"}
         assert "nothing waits" not in found["not_running"]
@@ -415,19 +418,19 @@ def test_nobody_says_that_nothing_waits_while_the_lag_is_unknown() -> None:
         assert "group g has no member" in found["not_running"]
     waiting = replace(known, state="STOPPED", lag_records=7)
     kinds = [
-        one.kind for one in lag_findings.judge(FLOW, [waiting, unknown], EMPTY, CLUSTERS["east"])
+        one.kind for one in lag_findings.findings(FLOW, [waiting, unknown], EMPTY, CLUSTERS["east"])
     ]
     assert kinds == ["stopped", "unknown_lag"], "it is said once that nobody mirrors"
 
 
 def test_good_states_are_no_finding() -> None:
     rows = [PartitionLag("orders", "t", 0, state, 0, 9, 9, 0, 0.0) for state in ("OK", "IDLE")]
-    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS["east"]) == []
+    assert [*lag_findings.findings(FLOW, rows, ALIVE, CLUSTERS["east"])] == []
 
 
 def test_mirror_that_goes_on_past_a_truncation_is_reported_by_its_loss_alone() -> None:
     rows = [PartitionLag("orders", "t", 0, "TRUNCATED", 0, 9, 2, 7, 1.0, 15)]
-    assert lag_findings.judge(FLOW, rows, ALIVE, CLUSTERS["east"]) == []
+    assert [*lag_findings.findings(FLOW, rows, ALIVE, CLUSTERS["east"])] == []
 
 
 def test_transaction_that_stays_open_is_a_finding_with_the_command_that_ends_it() -> None:
@@ -435,14 +438,15 @@ def test_transaction_that_stays_open_is_a_finding_with_the_command_that_ends_it(
         return OpenTransaction(70, seconds, at_least=True, transactional_id=None)
 
     places = {("t", 0): open_(299.0), ("t", 1): open_(301.0)}
-    (found,) = lag_findings.hung(FLOW, places, CLUSTERS["east"], WARN)
+    (found,) = lag_findings.hung_transactions(FLOW, places, CLUSTERS["east"], 300)
     assert (found.severity, found.kind, found.count) == ("warning", "hung_transaction", 1)
     assert "at least 301 s" in found.message
     assert (
         "kafka-transactions.sh --bootstrap-server east1:9092 abort --topic t --partition 1 "
         "--start-offset 70"
     ) in found.action
-    assert lag_findings.hung(FLOW, {("t", 0): open_(299.0)}, CLUSTERS["east"], WARN) == []
+    shorter = {("t", 0): open_(299.0)}
+    assert [*lag_findings.hung_transactions(FLOW, shorter, CLUSTERS["east"], 300)] == []
 
 
 @pytest.mark.parametrize(
@@ -453,8 +457,7 @@ def test_old_heartbeat_is_a_warning(
     age: float | None, bound: float | None, kinds: list[str]
 ) -> None:
     status = FlowStatus("orders", "mm2", "east", "west", "A", "B", "g", "Stable", 1, ("t",), age)
-    warn = replace(WARN, heartbeat_seconds=bound)
-    found = lag_findings.heartbeat(FLOW, status, warn, CLUSTERS["east"])
+    found = lag_findings.old_heartbeat(FLOW, status, bound, CLUSTERS["east"])
     assert [finding.kind for finding in found] == kinds
 
 
@@ -466,7 +469,9 @@ def test_changed_topic_id_is_found() -> None:
 
 def waiting(snapshot: ClusterSnapshot, position: int) -> dict[tuple[str, int], tuple[int, int]]:
     committed: Positions = {"t": {0: position}}
-    return positions.waiting(FLOW, snapshot, positions.by_partition(FLOW, snapshot, committed, {}))
+    return positions.waiting_ranges(
+        FLOW, snapshot, positions.mirror_positions(FLOW, snapshot, committed, {})
+    )
 
 
 def test_only_readable_records_are_asked_for_their_age() -> None:
@@ -479,6 +484,6 @@ def test_partitions_that_have_waited_longest_are_asked_first() -> None:
     every = {("t", 0): (60, 100), ("new", 0): (0, 5), ("new", 1): (0, 500)}
     assert list(positions.oldest_first(every, past, 2)) == [("t", 0), ("new", 1)]
     assert positions.oldest_first(every, past, 3) == every
-    (found,) = lag_findings.not_asked(FLOW, 3, 2)
+    (found,) = lag_findings.ages_not_asked(FLOW, 3, 2)
     assert (found.severity, found.count) == ("ok", 1)
-    assert lag_findings.not_asked(FLOW, 3, 3) == []
+    assert [*lag_findings.ages_not_asked(FLOW, 3, 3)] == []

@@ -43,11 +43,11 @@ def earlier(*observations: tuple[float, int, int | None]) -> partition_history.F
         snapshot = cluster("east", 0, end, NOW - int(seconds_ago * 1000))
         positions: Positions = {"t": {} if position is None else {0: position}}
         lines.append(
-            partition_history.line(
-                partition_history.read(lines), snapshot, positions, {}, "read_uncommitted"
+            partition_history.new_line(
+                partition_history.of_lines(lines), snapshot, positions, {}, "read_uncommitted"
             )
         )
-    return partition_history.read(lines)
+    return partition_history.of_lines(lines)
 
 
 def losses_of(
@@ -65,7 +65,7 @@ def losses_of(
 ) -> tuple[int, int]:
     """Offsets lost, and those that may be."""
     syncs = {} if sync is None else {AT: OffsetSync(*sync, NOW)}
-    found = losses.observe(
+    found = losses.newly_lost(
         flow,
         Observed(
             cluster("east", start, end),
@@ -80,7 +80,7 @@ def losses_of(
         rises=rises or {},
     )
     lost, maybe = found.get(AT, ([], []))
-    return losses.size(lost), losses.size(maybe)
+    return losses.offsets_in(lost), losses.offsets_in(maybe)
 
 
 def test_log_start_before_the_position_is_no_loss() -> None:
@@ -126,7 +126,9 @@ def test_what_went_from_the_log_is_no_run_of_transaction_markers() -> None:
     drained, positions = {AT: 600}, {"t": {0: 500}}
 
     def through(start: int) -> dict[Place, int]:
-        return partition_history.through(known, cluster("east", start, 600), positions, drained)
+        return partition_history.ends_of_markers(
+            known, cluster("east", start, 600), positions, drained
+        )
 
     assert through(0) == through(500) == {AT: 600}
     assert through(501) == through(600) == {}
@@ -162,8 +164,8 @@ def kept(*observations: tuple[losses.Ranges, losses.Ranges], baseline_ms: int = 
     found: losses.Losses = {}
     baseline = Baseline(losses_since_ms=baseline_ms)
     for number, observation in enumerate(observations):
-        found = losses.remember(found, {AT: observation}, NOW + number, Baseline())
-    return json.loads(json.dumps(losses.remember(found, {}, NOW + 9, baseline)))  # type: ignore[no-any-return]
+        found = losses.with_new(found, {AT: observation}, NOW + number, Baseline())
+    return json.loads(json.dumps(losses.with_new(found, {}, NOW + 9, baseline)))  # type: ignore[no-any-return]
 
 
 def test_loss_is_remembered_once_however_often_it_is_seen() -> None:
@@ -179,13 +181,13 @@ def test_what_is_certain_is_no_longer_a_bound() -> None:
 def test_new_baseline_forgets_what_was_lost_before_it() -> None:
     assert losses.counts(kept(([[1, 5]], []), baseline_ms=NOW - 1)) == {AT: (4, 0)}
     assert kept(([[1, 5]], []), baseline_ms=NOW) == {}
-    lost = losses.remember({}, {AT: ([[1, 5]], []), ("u", 0): ([[7, 9]], [])}, NOW, Baseline())
+    lost = losses.with_new({}, {AT: ([[1, 5]], []), ("u", 0): ([[7, 9]], [])}, NOW, Baseline())
     of_topic = of_flow({"topics": {"t": {"losses_since_ms": NOW}}})
-    assert losses.remember(lost, {}, NOW + 9, of_topic).keys() == {"u"}, "of that topic alone"
+    assert losses.with_new(lost, {}, NOW + 9, of_topic).keys() == {"u"}, "of that topic alone"
 
 
 def test_certain_loss_is_critical_and_a_bound_a_warning() -> None:
-    found = [*losses.judge(MM1, kept(([[100, 150]], [[200, 207]])), EAST)]
+    found = [*losses.findings(MM1, kept(([[100, 150]], [[200, 207]])), EAST)]
     assert [(finding.severity, finding.kind, finding.count) for finding in found] == [
         ("critical", "truncated", 50), ("warning", "possible_loss", 7),
     ]  # fmt: skip

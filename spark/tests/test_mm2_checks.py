@@ -107,7 +107,7 @@ def observed(
     drained: Mapping[Place, int] | None = None,
     ends: tuple[int, int] = (10_000, 10_000),
 ) -> dict[str, Any]:
-    return shifts.observe(source(ends[0]), target(ends[1]), mirror, FLOW, drained or {})
+    return shifts.offset_shifts(source(ends[0]), target(ends[1]), mirror, FLOW, drained or {})
 
 
 def shift(
@@ -123,8 +123,8 @@ def shift(
     """Findings after a sync became another."""
     then = observed(status(before, committed), drained or {})
     seen = source(10_000, log_start, ids[0])
-    after = shifts.observe(seen, target(10_000, ids[1]), status(now), FLOW, {})
-    return shifts.judge(FLOW, seen, after, then, reset)
+    after = shifts.offset_shifts(seen, target(10_000, ids[1]), status(now), FLOW, {})
+    return [*shifts.findings(FLOW, seen, after, then, reset)]
 
 
 def test_offsets_that_move_together_are_no_shift() -> None:
@@ -168,27 +168,27 @@ def test_recreated_topics_have_no_shift(ids: tuple[str, str], reset: tuple[str, 
 
 
 def test_first_observation_has_nothing_to_compare_with() -> None:
-    assert shifts.judge(FLOW, source(1000), observed(status((900, 100))), {}, ()) == []
+    assert [*shifts.findings(FLOW, source(1000), observed(status((900, 100))), {}, ())] == []
 
 
 def test_partitions_added_later_are_not_compared() -> None:
     now = observed(status((900, 100)))
     before = {"t": {**now["t"], "partitions": {"1": [0, 0, 1]}}}
-    assert shifts.judge(FLOW, source(1000), now, before, ()) == []
+    assert [*shifts.findings(FLOW, source(1000), now, before, ())] == []
 
 
 def test_syncs_beyond_the_logs_are_not_taken() -> None:
     assert observed(status((900, 100)), ends=(100, 1000)) == {}
     assert observed(status((900, 100)), ends=(1000, 100)) == {}
     elsewhere = replace(FLOW, replication_policy="identity")
-    assert shifts.observe(source(1000), target(1000), status((900, 100)), elsewhere, {}) == {}
+    assert shifts.offset_shifts(source(1000), target(1000), status((900, 100)), elsewhere, {}) == {}
 
 
 def test_what_was_not_seen_again_stays_remembered() -> None:
     before = observed(status((900, 100)))
-    assert shifts.remember(before, {}) == before
+    assert shifts.latest(before, {}) == before
     other = {"t": {**before["t"], "partitions": {"1": [5, 5, 6]}}}
-    assert shifts.remember(before, other)["t"]["partitions"] == {
+    assert shifts.latest(before, other)["t"]["partitions"] == {
         "0": [900, 100, 901], "1": [5, 5, 6],
     }  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_what_was_not_seen_again_stays_remembered() -> None:
 def test_what_was_remembered_of_a_former_topic_is_forgotten() -> None:
     before = observed(status((900, 100)))
     recreated = {"t": {**before["t"], "source_id": "new", "partitions": {"1": [5, 5, 6]}}}
-    assert shifts.remember(before, recreated) == recreated
+    assert shifts.latest(before, recreated) == recreated
 
 
 RUNNING = (
@@ -207,7 +207,7 @@ FAILED = WorkerState("MirrorSourceConnector", 1, "FAILED", "a.B: too large")
 
 
 def test_failed_task_is_critical_and_says_why() -> None:
-    (found,) = workers.judge(FLOW, MirrorStatus({}, workers=(*RUNNING, FAILED)), ALIVE)
+    (found,) = workers.findings(FLOW, MirrorStatus({}, workers=(*RUNNING, FAILED)), ALIVE)
     assert (found.severity, found.kind) == ("critical", "task_failed")
     assert "task 1 of MirrorSourceConnector of mirrormaker has failed: a.B: too large" in (
         found.message
@@ -234,7 +234,7 @@ def at_work(**states: str) -> MirrorStatus:
 @pytest.mark.parametrize("state", ["PAUSED", "STOPPED"])
 @pytest.mark.parametrize("name", ["orders", "orders-groups", "orders-beats"])
 def test_connector_that_somebody_paused_is_a_warning_whatever_waits(name: str, state: str) -> None:
-    (found,) = workers.judge(ON_CONNECT, at_work(**{name: state}), ALIVE)
+    (found,) = workers.findings(ON_CONNECT, at_work(**{name: state}), ALIVE)
     assert (found.severity, found.kind, found.flow) == ("warning", "not_running", "orders")
     assert f"connector {name} is {state}" in found.message
     assert f"PUT /connectors/{name}/resume at a worker of mirrormaker" in found.action
@@ -242,39 +242,39 @@ def test_connector_that_somebody_paused_is_a_warning_whatever_waits(name: str, s
 
 def test_connector_that_is_gone_is_a_warning() -> None:
     gone = MirrorStatus({"t": {0: 5}}, workers=at_work().workers[1:2])
-    (found,) = workers.judge(ON_CONNECT, gone, ALIVE)
+    (found,) = workers.findings(ON_CONNECT, gone, ALIVE)
     assert (found.severity, found.kind) == ("warning", "not_running")
     assert "connector orders is not there" in found.message
     # Of a topic of states that could not be read nothing is known; that is said elsewhere.
     unread = replace(gone, workers=(), problems=(ReportError("may not read connect-status"),))
-    assert workers.judge(ON_CONNECT, unread, ALIVE) == []
+    assert [*workers.findings(ON_CONNECT, unread, ALIVE)] == []
     # It is about to be created for the first time.
-    assert workers.judge(ON_CONNECT, MirrorStatus({}), ALIVE) == []
+    assert [*workers.findings(ON_CONNECT, MirrorStatus({}), ALIVE)] == []
     # A process of its own has its connectors as soon as it is through with its start.
-    assert workers.judge(FLOW, MirrorStatus({}), ALIVE) == []
+    assert [*workers.findings(FLOW, MirrorStatus({}), ALIVE)] == []
 
 
 def test_connectors_at_work_are_no_finding() -> None:
-    assert workers.judge(ON_CONNECT, at_work(), ALIVE) == []
+    assert [*workers.findings(ON_CONNECT, at_work(), ALIVE)] == []
     # They change hands, and wait for a while for a worker that may come back.
     for state in ("UNASSIGNED", "RESTARTING"):
-        assert workers.judge(ON_CONNECT, at_work(orders=state), ALIVE) == []
-    assert workers.judge(ON_CONNECT, at_work(orders="PAUSED"), EMPTY) == []
+        assert [*workers.findings(ON_CONNECT, at_work(orders=state), ALIVE)] == []
+    assert [*workers.findings(ON_CONNECT, at_work(orders="PAUSED"), EMPTY)] == []
 
 
 def test_mirror_that_has_worked_and_has_no_process_now_is_a_warning() -> None:
     positions = {"t": {0: 5}}
     for flow in (FLOW, ON_CONNECT, MM1):
-        (found,) = workers.nobody(flow, positions, EMPTY)
+        (found,) = workers.no_worker(flow, positions, EMPTY)
         assert (found.severity, found.kind) == ("warning", "not_running")
         assert f"group {flow.group_id} has no member" in found.message
-        assert workers.nobody(flow, positions, ALIVE) == []
+        assert [*workers.no_worker(flow, positions, ALIVE)] == []
         # It is about to be started for the first time.
-        assert workers.nobody(flow, {}, EMPTY) == []
+        assert [*workers.no_worker(flow, {}, EMPTY)] == []
 
 
 def test_states_of_a_mirror_that_is_gone_say_nothing() -> None:
-    assert workers.judge(FLOW, MirrorStatus({}, workers=(FAILED,)), EMPTY) == []
+    assert [*workers.findings(FLOW, MirrorStatus({}, workers=(FAILED,)), EMPTY)] == []
 
 
 @pytest.mark.parametrize(
@@ -322,12 +322,12 @@ def test_flow_without_position_into_filled_topics_is_a_takeover(flow: Flow) -> N
     assert (found.severity, found.kind, found.count) == ("critical", "takeover", 1)
     assert "takeover:orders" in found.action
     accepted = replace(flow, accept=("takeover:orders",))
-    assert preflight.takeover(accepted, filled, {}, EMPTY) == []
-    assert preflight.takeover(flow, filled, {"t": {0: 1}}, EMPTY) == []
-    assert preflight.takeover(flow, filled, {}, ALIVE) == [], "it runs and has not committed yet"
-    assert preflight.takeover(flow, cluster("west", flow.target_topic("t"), 0), {}, EMPTY) == []
+    assert [*preflight.takeover(accepted, filled, {}, EMPTY)] == []
+    assert [*preflight.takeover(flow, filled, {"t": {0: 1}}, EMPTY)] == []
+    assert [*preflight.takeover(flow, filled, {}, ALIVE)] == [], "it runs and has not committed yet"
+    assert [*preflight.takeover(flow, cluster("west", flow.target_topic("t"), 0), {}, EMPTY)] == []
     emptied = cluster("west", flow.target_topic("t"), 5, start=5)
-    assert preflight.takeover(flow, emptied, {}, EMPTY) == []
+    assert [*preflight.takeover(flow, emptied, {}, EMPTY)] == []
 
 
 @pytest.mark.parametrize(("flow", "word"), [(FLOW, "tasks_max"), (MM1, "num_streams")])
@@ -335,9 +335,9 @@ def test_more_tasks_than_partitions_are_idle(flow: Flow, word: str) -> None:
     (found,) = preflight.idle_tasks(replace(flow, parallelism=3), source(1))
     assert (found.severity, found.kind, found.count) == ("warning", "idle_tasks", 2)
     assert word in found.action
-    assert preflight.idle_tasks(replace(flow, parallelism=1), source(1)) == []
+    assert [*preflight.idle_tasks(replace(flow, parallelism=1), source(1))] == []
     nothing = ClusterSnapshot("east", "east", NOW, {})
-    assert preflight.idle_tasks(replace(flow, parallelism=3), nothing) == []
+    assert [*preflight.idle_tasks(replace(flow, parallelism=3), nothing)] == []
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_a_distance_that_is_not_as_typed_is_a_warning(
     typed: int | None, measured: float, expected: str | None
 ) -> None:
     flow = replace(FLOW, round_trips_ms={} if typed is None else {FLOW.source: typed})
-    found = preflight.distance(flow, FLOW.source, measured)
+    found = [*preflight.distance(flow, FLOW.source, measured)]
     assert bool(found) == bool(expected)
     for each in found:
         assert (each.severity, each.kind) == ("warning", "distance")
@@ -376,7 +376,7 @@ def internal(policy: str | None) -> ClusterSnapshot:
 
 
 def test_internal_topics_have_to_be_compacted() -> None:
-    assert preflight.internal_topics(FLOW, internal("compact")) == []
+    assert [*preflight.internal_topics(FLOW, internal("compact"))] == []
     for policy in ("delete", "compact,delete"):
         (found,) = preflight.internal_topics(FLOW, internal(policy))
         assert (found.severity, found.kind) == ("critical", "internal_topic")
@@ -394,8 +394,8 @@ def test_internal_topics_whose_settings_are_hidden_were_not_checked() -> None:
 def test_groups_to_sync_have_to_exist() -> None:
     flow = replace(FLOW, consumer_groups=("app-.*",))
     assert [finding.kind for finding in preflight.no_groups(flow, ["other"])] == ["no_groups"]
-    assert preflight.no_groups(flow, ["other", "app-1"]) == []
-    assert preflight.no_groups(FLOW, []) == []
+    assert [*preflight.no_groups(flow, ["other", "app-1"])] == []
+    assert [*preflight.no_groups(FLOW, [])] == []
 
 
 def test_a_flow_of_which_no_group_was_examined_says_why() -> None:

@@ -29,8 +29,8 @@ class Journal:
         self, at: int, ends: Mapping[int, int], positions: Mapping[int, int] | None = None
     ) -> dict[str, Any]:
         """Observe one topic: partition -> log end, and position."""
-        past = partition_history.read(self.lines)
-        line = partition_history.line(
+        past = partition_history.of_lines(self.lines)
+        line = partition_history.new_line(
             past, source(at, ends), {"t": dict(positions or {})}, {}, "read_uncommitted"
         )
         self.lines.append(json.loads(json.dumps(line)))
@@ -38,7 +38,7 @@ class Journal:
 
     def history(self, partition: int = 0) -> partition_history.PartitionHistory:
         """What is known of one partition."""
-        return partition_history.read(self.lines).at(("t", partition))
+        return partition_history.of_lines(self.lines).at(("t", partition))
 
 
 def test_line_holds_what_changed_alone() -> None:
@@ -75,10 +75,10 @@ def test_a_clock_that_went_back_costs_the_time_it_was_ahead_and_no_more() -> Non
     journal.observe(NOW, {0: 5}, {0: 3})
     journal.observe(NOW + 600 * MINUTE, {0: 6}, {0: 4})
     lines = [*journal.lines, {"at": NOW + MINUTE, "seen": {"t": [0, 7, 5, None]}}]
-    past = partition_history.read(lines, NOW + MINUTE)
+    past = partition_history.of_lines(lines, NOW + MINUTE)
     assert past.observed_at == [NOW, NOW + MINUTE]
     assert past.at(("t", 0)).ends == [(NOW, 5), (NOW + MINUTE, 7)]
-    kept = partition_history.thinned(lines, {"t"}, NOW + MINUTE, 30)
+    kept = partition_history.fewer_lines(lines, {"t"}, NOW + MINUTE, 30)
     assert [line["at"] for line in kept] == [NOW, NOW + MINUTE]
 
 
@@ -121,13 +121,13 @@ def test_days_of_observations_every_minute_stay_few_lines_that_say_the_same() ->
         )
         if len(journal.lines) > 128:
             now = begin + minute * MINUTE
-            journal.lines = partition_history.thinned(journal.lines, {"t"}, now, 30)
+            journal.lines = partition_history.fewer_lines(journal.lines, {"t"}, now, 30)
         if minute == 0:
             journal.lines[0]["seen"]["t"] += [1, 7, 7, None]
             journal.lines[0]["seen"]["gone"] = [0, 1, 1, None]
-    shorter = partition_history.thinned(journal.lines, {"t"}, NOW, 30)
+    shorter = partition_history.fewer_lines(journal.lines, {"t"}, NOW, 30)
     assert len(shorter) < 100
-    past = partition_history.read(shorter)
+    past = partition_history.of_lines(shorter)
     assert past.at(("t", 1)).ends == [(begin, 7)]
     assert ("gone", 0) not in past.partitions
     assert past.observed_at[-5:] == [NOW - ago * MINUTE for ago in (4, 3, 2, 1, 0)]
@@ -146,6 +146,6 @@ def test_observations_past_retention_are_forgotten_and_what_they_said_is_not() -
     day = 86_400_000
     for at, end in ((NOW - 40 * day, 5), (NOW - 20 * day, 5), (NOW, 9)):
         journal.observe(at, {0: end}, {0: 5})
-    shorter = partition_history.thinned(journal.lines, {"t"}, NOW, 30)
+    shorter = partition_history.fewer_lines(journal.lines, {"t"}, NOW, 30)
     assert [line["at"] for line in shorter] == [NOW - 20 * day, NOW]
-    assert partition_history.read(shorter).at(("t", 0)).ends == [(NOW - 20 * day, 5), (NOW, 9)]
+    assert partition_history.of_lines(shorter).at(("t", 0)).ends == [(NOW - 20 * day, 5), (NOW, 9)]

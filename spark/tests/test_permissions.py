@@ -32,7 +32,7 @@ def judge(
     permission: Permission, answers: dict[Resource, Access], cluster: Cluster = WEST, **given: Any
 ) -> list[Finding]:
     names: dict[str, Any] = {"topics": ["pay-1", "pay-2"], "groups": ["app-1"], **given}
-    return permissions.judge(FLOW, cluster, [permission], answers, **names)
+    return [*permissions.findings(FLOW, cluster, [permission], answers, **names)]
 
 
 def topic(name: str, exists: bool | None = True, **operations: bool) -> dict[Resource, Access]:
@@ -134,7 +134,7 @@ def test_what_was_not_answered_at_all_is_unknown() -> None:
 def test_all_that_is_unknown_on_a_cluster_is_one_finding() -> None:
     rows = [row(), row(operation="READ"), row(operation="ALTER")]
     answers = topic("east.pay", READ=False)
-    missing, unknown = permissions.judge(FLOW, WEST, rows, answers, [], [])
+    missing, unknown = permissions.findings(FLOW, WEST, rows, answers, [], [])
     assert (missing.kind, unknown.kind, unknown.count) == (
         "missing_permission", "permission_unknown", 2,
     )  # fmt: skip
@@ -262,5 +262,5 @@ def test_creating_what_exists_is_not_pressing(answers: Any, severity: str) -> No
 
 
 def test_without_rows_nothing_was_checked() -> None:
-    (found,) = permissions.not_configured(FLOW)
+    found = permissions.not_configured(FLOW)
     assert (found.severity, found.kind) == ("warning", "permission_unknown")

@@ -28,7 +28,7 @@ def again(now: TopicSnapshot, record: str | None = "ninth") -> bool:
 
 
 def test_a_topic_seen_first_gets_a_mark_and_remembers_its_last_record() -> None:
-    assert topic_identity.newest({"t": topic()}) == {PLACE: 9}
+    assert topic_identity.last_records({"t": topic()}) == {PLACE: 9}
     assert FIRST["t"] == {
         "mark": "since-1000", "at_ms": 1_000,
         "partitions": {"0": [5, 10, 2]}, "probe": [0, 9, "ninth"],
@@ -48,18 +48,18 @@ def test_offsets_or_epochs_that_went_back_are_another_topic(now: TopicSnapshot) 
 
 
 def test_another_record_where_one_was_seen_is_another_topic() -> None:
-    assert topic_identity.seen_before({"t": topic(0, 90)}, FIRST) == {PLACE: 9}
+    assert topic_identity.probes({"t": topic(0, 90)}, FIRST) == {PLACE: 9}
     assert again(topic(5, 90), "something else")
 
 
 def test_an_observation_that_began_before_another_was_whole_is_not_held_to_it() -> None:
-    assert topic_identity.not_seen_since({"t": topic()}, FIRST, 999) == {}
-    assert set(topic_identity.not_seen_since({"t": topic(), "new": topic()}, FIRST, 999)) == {"new"}
-    assert set(topic_identity.not_seen_since({"t": topic()}, FIRST, 1_000)) == {"t"}
+    assert topic_identity.newly_observed({"t": topic()}, FIRST, 999) == {}
+    assert set(topic_identity.newly_observed({"t": topic(), "new": topic()}, FIRST, 999)) == {"new"}
+    assert set(topic_identity.newly_observed({"t": topic()}, FIRST, 1_000)) == {"t"}
 
 
 def test_a_record_that_is_gone_or_could_not_be_read_tells_nothing() -> None:
-    assert topic_identity.seen_before({"t": topic(10, 90)}, FIRST) == {}
+    assert topic_identity.probes({"t": topic(10, 90)}, FIRST) == {}
     assert not again(topic(5, 90), None)
 
 

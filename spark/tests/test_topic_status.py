@@ -108,18 +108,20 @@ def test_a_topic_whose_name_collides_on_the_target_is_named_at_once(
     flow: Flow, name: str, there: str
 ) -> None:
     source = cluster(topic(name), topic("orders"))
-    (found,) = topic_status.impossible(flow, source, [name, "orders"], [there, "other"])
+    (found,) = topic_status.impossible_copies(flow, source, [name, "orders"], [there, "other"])
     assert (found.kind, found.severity, found.topic) == ("name_collides", "critical", name)
     assert there in found.message
     assert f"Delete it on {flow.source}" in found.action
     made = flow.target_topic(name)
-    assert topic_status.impossible(flow, source, [name], [there, made]) == [], "it is there"
+    assert [*topic_status.impossible_copies(flow, source, [name], [there, made])] == [], (
+        "it is there"
+    )
 
 
 def test_a_name_that_collides_with_what_is_hidden_is_named() -> None:
     source = cluster(topic("orders.eu"), topic("orders"))
     names = ["orders.eu", "orders"]
-    (found,) = topic_status.impossible(KEEPS_NAMES, source, names, ["orders"], ["orders.eu"])
+    (found,) = topic_status.impossible_copies(KEEPS_NAMES, source, names, ["orders"], ["orders.eu"])
     assert (found.kind, found.topic) == ("name_collides", "orders.eu")
     assert "cannot create orders.eu beside another that is hidden from us" in found.message
 
@@ -127,24 +129,28 @@ def test_a_name_that_collides_with_what_is_hidden_is_named() -> None:
 def test_a_topic_of_the_target_that_the_flow_did_not_make_is_named() -> None:
     empty, full = cluster(topic(end=0)), cluster(topic(end=5))
     flow = replace(KEEPS_NAMES, sync_topic_configs=True)
-    (found,) = topic_status.foreign(flow, empty, full, {}, [])
+    (found,) = topic_status.foreign_topics(flow, empty, full, {}, [])
     assert (found.kind, found.severity, found.topic) == ("foreign_topic", "warning", "orders")
     assert "MirrorMaker 2 sets it as the source's is set" in found.message
     assert "cannot be left alone otherwise" in found.action
-    (found,) = topic_status.foreign(replace(flow, sync_topic_configs=False), empty, full, {}, [])
+    (found,) = topic_status.foreign_topics(
+        replace(flow, sync_topic_configs=False), empty, full, {}, []
+    )
     assert "sets it" not in found.message
-    assert topic_status.foreign(flow, full, full, {}, []) == []
-    assert topic_status.foreign(flow, empty, empty, {}, []) == []
-    assert topic_status.foreign(flow, empty, full, {"orders": {0: 3}}, []) == []
+    assert [*topic_status.foreign_topics(flow, full, full, {}, [])] == []
+    assert [*topic_status.foreign_topics(flow, empty, empty, {}, [])] == []
+    assert [*topic_status.foreign_topics(flow, empty, full, {"orders": {0: 3}}, [])] == []
     fed = replace(flow, name="other", source="north")
-    assert topic_status.foreign(flow, empty, full, {}, [fed]) == [], "another flow copies it"
+    assert [*topic_status.foreign_topics(flow, empty, full, {}, [fed])] == [], (
+        "another flow copies it"
+    )
 
 
 def test_a_topic_that_was_there_before_the_source_s_is_named_whatever_is_copied() -> None:
     full, known = cluster(topic(end=9)), {"held": ["orders", "orders-2"]}
     before = topic_status.not_made(KEEPS_NAMES, known, full, Baseline())
     assert before == ["orders"]
-    (found,) = topic_status.foreign(KEEPS_NAMES, full, full, {"orders": {0: 9}}, [], before)
+    (found,) = topic_status.foreign_topics(KEEPS_NAMES, full, full, {"orders": {0: 9}}, [], before)
     assert (found.kind, found.topic) == ("foreign_topic", "orders")
     assert "held records before east had orders" in found.message
     assert "baseline --flow orders --topic orders --renew" in found.action
@@ -157,7 +163,7 @@ def test_what_was_found_foreign_stays_so_until_a_baseline_takes_it() -> None:
         topic_status.not_made(KEEPS_NAMES, known, full, of_flow({"topics": {"orders": {}}})) == []
     )
     assert topic_status.not_made(KEEPS_NAMES, known, cluster(), Baseline()) == ["orders"]
-    assert topic_status.foreign(KEEPS_NAMES, cluster(), full, {}, [], ["orders"]) == []
+    assert [*topic_status.foreign_topics(KEEPS_NAMES, cluster(), full, {}, [], ["orders"])] == []
 
 
 def test_topics_that_the_flow_would_copy_into_are_known() -> None:
@@ -175,10 +181,12 @@ def test_topics_that_the_flow_would_copy_into_are_known() -> None:
 def test_a_topic_whose_name_becomes_too_long_is_named() -> None:
     names = ["x" * 244, "x" * 245, "y" * 245]
     flow = replace(GUARDED, topics_exclude=("y.*",))
-    (found,) = topic_status.impossible(flow, cluster(topic()), names, [])
+    (found,) = topic_status.impossible_copies(flow, cluster(topic()), names, [])
     assert (found.kind, found.severity, found.topic) == ("name_too_long", "warning", names[1])
     assert "would have 250 letters" in found.message
-    assert topic_status.impossible(KEEPS_NAMES, cluster(topic()), ["orders" + "x" * 243], []) == []
+    assert [
+        *topic_status.impossible_copies(KEEPS_NAMES, cluster(topic()), ["orders" + "x" * 243], [])
+    ] == []
 
 
 def test_topic_named_beside_a_pattern_and_absent_is_reported() -> None:
@@ -220,7 +228,7 @@ def differences(
     flow: Flow = FLOW, *, key: str = "retention.ms", ours: tuple[str, str], theirs: tuple[str, str]
 ) -> list[tuple[str, str]]:
     name = key.replace(".", "_")
-    found = topic_settings.differences(flow, topic(**{name: ours}), topic(**{name: theirs}))
+    found = topic_settings.setting_differences(flow, topic(**{name: ours}), topic(**{name: theirs}))
     return [(difference.name, difference.kind) for difference in found]
 
 
@@ -277,7 +285,7 @@ def test_default_excludes_are_never_synced(
 
 
 def test_difference_shows_both_values() -> None:
-    (difference,) = topic_settings.differences(
+    (difference,) = topic_settings.setting_differences(
         FLOW, topic(retention_ms=("1000", OVERRIDDEN)), topic(retention_ms=("900", DEFAULT))
     )
     assert difference == ConfigDifference("retention.ms", "1000", "900", "synced")
@@ -285,7 +293,10 @@ def test_difference_shows_both_values() -> None:
 
 def test_settings_that_may_not_be_read_differ_in_nothing() -> None:
     hidden = replace(topic(), configs={})
-    assert topic_settings.differences(FLOW, topic(retention_ms=("1", OVERRIDDEN)), hidden) == ()
+    assert (
+        topic_settings.setting_differences(FLOW, topic(retention_ms=("1", OVERRIDDEN)), hidden)
+        == ()
+    )
 
 
 def test_prefix_tells_what_was_mirrored() -> None:
@@ -293,19 +304,17 @@ def test_prefix_tells_what_was_mirrored() -> None:
         FLOW, cluster(topic("orders-1")), ["orders-1"],
         ["east.orders-1", "east.orders-2", "orders-3", "east.payments"], (),
     )  # fmt: skip
-    assert found == {"orders-2": "east.orders-2"}
+    assert found == ["orders-2"]
 
 
 def test_kept_names_need_a_memory_of_what_was_mirrored() -> None:
     there = ["orders-1", "orders-2"]
-    assert topic_status.candidates(KEEPS_NAMES, cluster(), [], there, {"orders-2"}) == {
-        "orders-2": "orders-2"
-    }
+    assert topic_status.candidates(KEEPS_NAMES, cluster(), [], there, {"orders-2"}) == ["orders-2"]
 
 
 def test_hidden_topic_is_not_gone() -> None:
     hidden = cluster(errors={"orders-2": "hidden"})
-    assert topic_status.candidates(FLOW, hidden, [], ["east.orders-2"], ()) == {}
+    assert topic_status.candidates(FLOW, hidden, [], ["east.orders-2"], ()) == []
 
 
 def test_orphan_stays_a_row_and_is_a_finding_once() -> None:
@@ -326,8 +335,8 @@ def observe(
     at_ms = NOW + int(minutes * 60_000)
     snapshot = cluster(*(source or [topic("orders-1"), topic("orders-2")]), at_ms=at_ms)
     before = before or {}
-    seen = selection.observe(flow, snapshot, positions, baseline, before)
-    return selection.judge(flow, snapshot, positions, group, seen, before), seen
+    seen = selection.disagreements(flow, snapshot, positions, baseline, before)
+    return [*selection.findings(flow, snapshot, positions, group, seen, before)], seen
 
 
 def test_positions_of_matched_topics_are_no_finding() -> None:

@@ -39,9 +39,11 @@ def judge(
     auto: bool | None = False,
     **more: Any,
 ) -> list[Finding]:
-    return topics.compare(
-        flow, cluster("east", ours), cluster("west", theirs), auto_creation=auto, **more
-    )
+    return [
+        *topics.findings(
+            flow, cluster("east", ours), cluster("west", theirs), auto_creation=auto, **more
+        )
+    ]
 
 
 def kinds(found: list[Finding]) -> list[tuple[str, str]]:
@@ -132,13 +134,13 @@ def test_named_topic_absent_from_the_source_is_a_warning() -> None:
 def test_forbidden_topic_is_a_permission_not_an_absence() -> None:
     hidden = cluster("east", None, {"t": "permission DESCRIBE on topic t is missing"})
     source = dataclasses.replace(hidden, refused=frozenset({"t"}))
-    found = topics.compare(FLOW, source, cluster("west", None), auto_creation=True)
+    found = [*topics.findings(FLOW, source, cluster("west", None), auto_creation=True)]
     assert kinds(found) == [("unknown", "permission")]
 
 
 def test_topic_out_of_order_is_no_matter_of_permissions() -> None:
     source = cluster("east", None, {"t": "topic t is not readable now (Kafka error 5)"})
-    (finding,) = topics.compare(FLOW, source, cluster("west", None), auto_creation=True)
+    (finding,) = topics.findings(FLOW, source, cluster("west", None), auto_creation=True)
     assert (finding.severity, finding.kind) == ("unknown", "unreadable")
     assert "Grant" not in finding.action
 
@@ -190,13 +192,15 @@ def judge_mm2(partitions: int | None, **more: Any) -> list[tuple[str, str]]:
     """Judge a topic with two partitions on the source and so many on the target."""
     theirs = None if partitions is None else topic(partitions)
     there = {} if theirs is None else {"east.t": dataclasses.replace(theirs, name="east.t")}
-    found = topics.compare(
-        dataclasses.replace(MM2, **more.pop("flow", {})),
-        cluster("east", topic(2)),
-        ClusterSnapshot("west", "west", 0, there, {}),
-        auto_creation=False,
-        **more,
-    )
+    found = [
+        *topics.findings(
+            dataclasses.replace(MM2, **more.pop("flow", {})),
+            cluster("east", topic(2)),
+            ClusterSnapshot("west", "west", 0, there, {}),
+            auto_creation=False,
+            **more,
+        )
+    ]
     return kinds(found)
 
 

@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,38 +33,42 @@ class Metrics:
     """What one run of a command leaves for Prometheus.
 
     :param path: the file; ``None``: none is configured, or the command is about one flow alone.
+    :param interval: seconds between runs.
+    :param of_document: document, figures of the run and our release -> metrics.
     """
 
-    def __init__(self, path: Path | None, plane: Plane, settings: Settings) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        plane: Plane,
+        interval: float,
+        of_document: Callable[
+            [Mapping[str, Any], Mapping[str, float], str], Iterable[MetricSample]
+        ],
+    ) -> None:
         self._path = path
         self._plane: Plane = plane
-        self._settings = settings
+        self._interval = interval
+        self._of_document = of_document
         self._started = time.time()
 
     def write(self, document: D) -> D:
-        """Replace the file by what a document says.
+        """Replace the file by the metrics of a document.
 
-        :returns: the document; if that failed, with a finding that says so.
+        :returns: the document; if that failed, with a finding about it.
         """
-        problem = self._replace(lambda run: self._samples(render_json.document(document), run))
+        problem = self._replace(
+            lambda run: self._of_document(render_json.document(document), run, __version__)
+        )
         if problem is None:
             return document
         findings = worst_first([*document.findings, problem])
         return replace(document, findings=findings, verdict=verdict(findings))
 
     def write_failure(self) -> None:
-        """Replace the file by one that says only that there is no report."""
+        """Replace the file by one that holds only that there is no report."""
         status = EXIT_CODES["unknown"]
         self._replace(lambda run: prometheus.report_samples(self._plane, status, run, __version__))
-
-    def _samples(
-        self, plain: Mapping[str, Any], run: Mapping[str, float]
-    ) -> Iterator[MetricSample]:
-        if self._plane == "run":
-            return prometheus.run_samples(plain, run, __version__)
-        return prometheus.lag_samples(
-            plain, run, __version__, partitions=self._settings.metrics_partitions
-        )
 
     def _replace(
         self, samples: Callable[[Mapping[str, float]], Iterable[MetricSample]]
@@ -71,19 +76,16 @@ class Metrics:
         if self._path is None:
             return None
         now = time.time()
-        settings = self._settings
-        interval = (
-            settings.interval_seconds if self._plane == "run" else settings.lag_interval_seconds
-        )
-        run = {"at": now, "duration": now - self._started, "interval": interval}
+        run = {"at": now, "duration": now - self._started, "interval": self._interval}
         try:
             text = read_below(self._path.parent, self._path.name, most_bytes=REPORT_BYTES)
             before = prometheus.last_success(text)
         except (OSError, ValueError):
             before = None
+        if before is not None:
+            run["success"] = before
         try:
-            some = samples(run if before is None else run | {"success": before})
-            write_atomically(self._path, prometheus.text(some), MODE)
+            write_atomically(self._path, prometheus.text(samples(run)), MODE)
         except StateError as error:
             return failure(error)
         return None
@@ -91,13 +93,20 @@ class Metrics:
 
 @contextlib.contextmanager
 def recorded(settings: Settings, plane: Plane, flow: str | None) -> Iterator[Metrics]:
-    """Metrics of one run; if it fails they say so.
+    """Metrics of one run; if it fails, the file holds that.
 
     :param flow: the command is about this flow alone.
     """
     directory = settings.metrics_directory if flow is None else None
     path = None if directory is None else Path(directory) / FILES[plane]
-    metrics = Metrics(path, plane, settings)
+    metrics = (
+        Metrics(path, plane, settings.interval_seconds, prometheus.run_samples)
+        if plane == "run"
+        else Metrics(
+            path, plane, settings.lag_interval_seconds,
+            partial(prometheus.lag_samples, partitions=settings.metrics_partitions),
+        )
+    )  # fmt: skip
     try:
         yield metrics
     except LockedError:

@@ -32,8 +32,7 @@ from mirror_report.model import (
 )
 from mirror_report.state.store import StateError, Store
 
-# Manifest: cluster -> topic -> what was seen of a topic without an id
-# (:mod:`checks.topic_identity`).
+# Manifest: cluster -> topic -> entry of a topic without an id (:mod:`checks.topic_identity`).
 MARKS = "marks"
 
 
@@ -63,44 +62,35 @@ class Clients:
 @contextlib.contextmanager
 def open_clients(settings: Settings, aliases: Iterable[str]) -> Iterator[Clients]:
     """Connect to several clusters at once, each in a thread of its own."""
-    wanted = sorted(set(aliases))
-    known = _marks(settings)
+    clusters = {alias: settings.clusters[alias] for alias in sorted(set(aliases))}
+    marks = _marks(settings)
     with contextlib.ExitStack() as stack:
         opened: dict[str, ClusterClient | ReportError] = {}
-        with ThreadPoolExecutor(max_workers=max(1, len(wanted))) as pool:
+        with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
             pending = {
                 alias: pool.submit(
-                    _open, settings.clusters[alias], settings.credentials, known.get(alias, {})
+                    stack.enter_context,
+                    connect(cluster, settings.credentials, marks.get(alias, {})),
                 )
-                for alias in wanted
+                for alias, cluster in clusters.items()
             }
             for alias, future in pending.items():
                 try:
-                    held, client = future.result()
+                    opened[alias] = future.result()
                 except ReportError as error:
                     opened[alias] = error
-                else:
-                    stack.push(held)
-                    opened[alias] = client
         yield Clients(opened, settings.credentials)
-
-
-def _open(
-    cluster: Cluster, credentials: Credentials, known: Mapping[str, str]
-) -> tuple[contextlib.ExitStack, ClusterClient]:
-    stack = contextlib.ExitStack()
-    return stack, stack.enter_context(connect(cluster, credentials, known))
 
 
 def _marks(settings: Settings) -> dict[str, dict[str, str]]:
     """Cluster and topic -> what stands for its id; none if they cannot be read."""
     try:
-        known = Store(settings.state_directory).load(MARKS)
+        marks = Store(settings.state_directory).load(MARKS)
     except StateError:
         return {}
     return {
-        alias: {name: seen["mark"] for name, seen in topics.items()}
-        for alias, topics in known.items()
+        alias: {name: entry["mark"] for name, entry in topics.items()}
+        for alias, topics in marks.items()
     }
 
 
@@ -114,20 +104,20 @@ def recognised(settings: Settings, snapshot: ClusterSnapshot) -> ClusterSnapshot
     store, cluster = Store(settings.state_directory), settings.clusters[snapshot.alias]
 
     with store.changing(MARKS):
-        every = store.load(MARKS)
-        known = every.get(snapshot.alias, {})
-        topics = topic_identity.not_seen_since(unnamed, known, snapshot.taken_at_ms)
+        of_clusters = store.load(MARKS)
+        marks = of_clusters.setdefault(snapshot.alias, {})
+        topics = topic_identity.newly_observed(unnamed, marks, snapshot.taken_at_ms)
         before, now = (
             contents(cluster, settings.credentials, places)
-            for places in (topic_identity.seen_before(topics, known), topic_identity.newest(topics))
+            for places in (
+                topic_identity.probes(topics, marks),
+                topic_identity.last_records(topics),
+            )
         )
-        # All of the observation was there by now, and its beginning is what another's is held to.
-        found = {
-            **known,
-            **topic_identity.marked(topics, known, before, now, time.time_ns() // 1_000_000),
-        }
-        store.commit(MARKS, {**every, snapshot.alias: found})
-    return topic_identity.with_marks(snapshot, found)
+        # The whole observation is over by now, and another is compared with its beginning.
+        marks |= topic_identity.marked(topics, marks, before, now, time.time_ns() // 1_000_000)
+        store.commit(MARKS, of_clusters)
+    return topic_identity.with_marks(snapshot, marks)
 
 
 def contents(
@@ -140,12 +130,12 @@ def contents(
 
     def read(asked: Mapping[Place, int]) -> guarded.Guarded[str]:
         ranges = {place: (offset, offset + 1) for place, offset in asked.items()}
-        found = records.fetch(cluster, credentials, ranges)
+        fetched = records.fetch(cluster, credentials, ranges)
         return guarded.Guarded({
-            place: f"{some[0].content.hex()}@{some[0].timestamp_ms}"
-            for place, some in found.answers.items()
-            if some and some[0].offset == asked[place]
-        }, found.failed)  # fmt: skip
+            place: f"{batch[0].content.hex()}@{batch[0].timestamp_ms}"
+            for place, batch in fetched.answers.items()
+            if batch and batch[0].offset == asked[place]
+        }, fetched.failed)  # fmt: skip
 
     return guarded.each(read, offsets, records.WAITING_SECONDS).answers
 
@@ -207,47 +197,49 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
     The sides are not in order here: what lies below a position need not be in the snapshot of the
     target, so nothing about content may be concluded from it.
 
-    Without the target, what an engine keeps on the source is told.
+    Without the target, the observation holds what an engine keeps on the source.
 
     :raises ReportError: the source, the group or the positions cannot be read.
     """
-    here = clients.get(flow.source)
+    source_client = clients.get(flow.source)
     try:
-        there = clients.get(flow.target)
+        target_client = clients.get(flow.target)
     except ReportError as error:
         if "target" in {flow.engine.positions_side, flow.engine.workers_side}:
             raise
         return _of_the_source(clients, flow, tails, error)
     with ThreadPoolExecutor(1) as at_source, ThreadPoolExecutor(1) as at_target:
         sides = {"source": at_source, "target": at_target}
-        ours = at_source.submit(here.snapshot, flow.matches, literals(flow), settings=False)
+        ours = at_source.submit(
+            source_client.snapshot, flow.matches, literals(flow), settings=False
+        )
         workers = sides[flow.engine.workers_side].submit(worker_group, clients, flow)
         status = sides[flow.engine.positions_side].submit(mirror_status, clients, flow, tails)
         theirs = at_target.submit(
-            there.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
+            target_client.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
         )
-        creates = at_target.submit(there.auto_creates_topics)
+        creates = at_target.submit(target_client.auto_creates_topics)
     # The first that failed in this order says why.
     source, group, mirror = ours.result(), workers.result(), status.result()
-    seen = theirs.result()
-    wanted = {flow.target_topic(name) for name in source.topics}
-    snapshot = dataclasses.replace(
-        seen,
-        topics={name: topic for name, topic in seen.topics.items() if name in wanted},
-        errors={name: why for name, why in seen.errors.items() if name in wanted},
-        refused=seen.refused & wanted,
+    every = theirs.result()
+    copies = {flow.target_topic(name) for name in source.topics}
+    target = dataclasses.replace(
+        every,
+        topics={name: topic for name, topic in every.topics.items() if name in copies},
+        errors={name: why for name, why in every.errors.items() if name in copies},
+        refused=every.refused & copies,
     )
-    missing = wanted - snapshot.topics.keys() - snapshot.errors.keys()
+    missing = copies - target.topics.keys() - target.errors.keys()
     if missing:
-        # Asked by name, what is hidden from us differs from what is not there.
-        hidden = there.snapshot(None, missing, settings=False)
-        snapshot = dataclasses.replace(
-            snapshot,
-            topics=snapshot.topics | hidden.topics,
-            errors=snapshot.errors | hidden.errors,
-            refused=snapshot.refused | hidden.refused,
+        # Asked by name, a topic that is hidden from us differs from one that does not exist.
+        hidden = target_client.snapshot(None, missing, settings=False)
+        target = dataclasses.replace(
+            target,
+            topics=target.topics | hidden.topics,
+            errors=target.errors | hidden.errors,
+            refused=target.refused | hidden.refused,
         )
-    return Observed(source, mirror, group, snapshot, creates.result())
+    return Observed(source, mirror, group, target, creates.result())
 
 
 def _of_the_source(clients: Clients, flow: Flow, tails: FlowTails, error: ReportError) -> Observed:
@@ -259,18 +251,16 @@ def _of_the_source(clients: Clients, flow: Flow, tails: FlowTails, error: Report
 
 
 def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observed:
-    """The same observation with the ends of now where the mirror was ahead of those seen.
+    """The same observation with the ends of now where the mirror was ahead of its ends.
 
     A mirror at work commits past a snapshot that is older than its positions; only a position past
     the end that the log has afterwards is one of another log.
     """
-    source = observed.source
+    source, positions = observed.source, observed.positions
     ahead = {
         name
-        for name, some in observed.positions.items()
-        if name in source.topics
-        for number, offset in some.items()
-        if number in (found := source.topics[name].partitions) and offset > found[number].end
+        for (name, number), log in source.logs()
+        if positions.get(name, {}).get(number, 0) > log.end
     }
     if not ahead:
         return observed
@@ -322,24 +312,24 @@ class Snapshots:
             client = clients.get(flow.source)
             return {name for name in topics if client.has_timestamps(name)}
 
-    def epochs(self, alias: str, wanted: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
-        """Leader epochs of some logs of a cluster, as ``kafka.leader_epochs`` finds them."""
+    def epochs(self, alias: str, logs: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+        """Leader epochs of a cluster's logs, as of ``kafka.leader_epochs``."""
         with open_clients(self._settings, [alias]) as clients:
-            return leader_epochs.of_logs(clients.get(alias), wanted)
+            return leader_epochs.of_logs(clients.get(alias), logs)
 
     def contents(self, alias: str, offsets: Mapping[Place, int]) -> dict[Place, str]:
         """What single records of a cluster hold, of those that can be read."""
         cluster, credentials = self._settings.clusters[alias], self._settings.credentials
         places = list(offsets)
-        found: dict[Place, str] = {}
+        read: dict[Place, str] = {}
         for at in range(0, len(places), records.PARTITIONS):
-            some = {place: offsets[place] for place in places[at : at + records.PARTITIONS]}
-            found |= contents(cluster, credentials, some)
-        return found
+            batch = {place: offsets[place] for place in places[at : at + records.PARTITIONS]}
+            read |= contents(cluster, credentials, batch)
+        return read
 
 
 def aliases(flows: Sequence[Flow]) -> list[str]:
-    """Clusters of some flows, with repetitions."""
+    """Clusters of flows, with repetitions."""
     return [alias for flow in flows for alias in (flow.source, flow.target)]
 
 
@@ -350,14 +340,13 @@ def load_manifests(
 
     :param findings: a finding is added for each of those.
     """
-    found = {}
-    for name in names:
+    manifests: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for name in manifests:
         try:
-            found[name] = store.load(name)
+            manifests[name] = store.load(name)
         except StateError as error:
-            found[name] = {}
             findings.append(failure(error))
-    return found
+    return manifests
 
 
 def status_of(flow: Flow, observed: Observed | None) -> FlowStatus:

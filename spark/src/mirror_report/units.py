@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from mirror_report.model import Cause, JournalLine, ReportError, UnitRecord, UnitState
 
-# Where root leaves what the report's user may not find out.
+# Where root leaves what the report's user may not ask.
 RECORD = Path("/run/mirror-report-units/units.json")
 UNITS = Path("/etc/systemd/system")
 # Units that the role for mirrors and workers wrote carry this line.
@@ -47,15 +47,15 @@ def state(unit: str) -> UnitState | None:
     :raises ReportError: systemd does not answer.
     """
     text = _output("systemctl", "show", f"--property={','.join(SHOWN)}", "--", unit)
-    found = dict(line.partition("=")[::2] for line in text.splitlines())
-    if found.get("LoadState") in (None, "not-found"):
+    shown = dict(line.partition("=")[::2] for line in text.splitlines())
+    if shown.get("LoadState") in (None, "not-found"):
         return None
-    started = int(found.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
-    runs = int(found.get("MainPID") or 0) > 0
+    started = int(shown.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
+    runs = int(shown.get("MainPID") or 0) > 0
     return UnitState(
-        active=found["ActiveState"],
-        sub=found["SubState"],
-        restarts=int(found.get("NRestarts") or 0),
+        active=shown["ActiveState"],
+        sub=shown["SubState"],
+        restarts=int(shown.get("NRestarts") or 0),
         running_seconds=time.monotonic() - started if runs else None,
     )
 
@@ -74,12 +74,12 @@ def journal(unit: str, lines: int = LINES) -> list[JournalLine]:
 
 def ours() -> list[str]:
     """Names of the mirrors and workers of this host, as far as our roles made their units."""
-    found = []
+    names = []
     for path in sorted(UNITS.glob("*.service")):
         with contextlib.suppress(OSError):
             if UNIT_MARKER in path.read_text(encoding="utf-8", errors="replace"):
-                found.append(path.stem)
-    return found[:MOST]
+                names.append(path.stem)
+    return names[:MOST]
 
 
 def write(path: Path, records: Iterable[UnitRecord]) -> None:
@@ -100,7 +100,7 @@ def write(path: Path, records: Iterable[UnitRecord]) -> None:
 
 
 def read(path: Path) -> tuple[UnitRecord, ...] | None:
-    """Records that were left; ``None``: there are none that can be read."""
+    """The records root left; ``None``: none can be read."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
         return tuple(map(_record, entries)) if isinstance(entries, list) else None
@@ -110,12 +110,12 @@ def read(path: Path) -> tuple[UnitRecord, ...] | None:
 
 def _record(entry: Mapping[str, Any]) -> UnitRecord:
     cause = entry["cause"]
-    more = {
+    typed = {
         "history": tuple((float(at), int(ends)) for at, ends in entry["history"]),
         "cause": None if cause is None else Cause(**cause),
         "refused": tuple(map(str, entry["refused"])),
     }
-    return UnitRecord(**{**entry, **more})
+    return UnitRecord(**{**entry, **typed})
 
 
 def _line(printed: bytes) -> JournalLine | None:

@@ -211,24 +211,24 @@ def test_what_clients_repeat_while_it_lasts_is_over_when_they_say_it_no_more():
 def test_what_is_said_once_is_told_with_its_time_when_it_is_old():
     found = causes.cause(lines(REFUSED, at=1000), 90_000)
     assert found == SAID[REFUSED]
-    assert causes.since(found, 1000 + causes.RECENT_SECONDS) == ""
-    assert causes.since(found, 90_000) == ", last said at 1970-01-01 00:16:40 UTC"
-    assert causes.since(None, 90_000) == ""
+    assert causes.age_in_words(found, 1000 + causes.RECENT_SECONDS) == ""
+    assert causes.age_in_words(found, 90_000) == ", last said at 1970-01-01 00:16:40 UTC"
+    assert causes.age_in_words(None, 90_000) == ""
 
 
 def test_an_end_is_explained_by_what_was_so_when_it_came():
     ended = [JournalLine(1, "Main process exited", "exit status 1")]
-    (how,) = causes.ended([*lines(UNREACHABLE), *ended])
-    assert causes.first_of([how]) == "exit status 1: a broker cannot be reached (target1:9092)"
+    (how,) = causes.ended_processes([*lines(UNREACHABLE), *ended])
+    assert causes.first_end([how]) == "exit status 1: a broker cannot be reached (target1:9092)"
 
 
 def test_the_first_end_is_told_with_its_cause():
     ended = [JournalLine(1, "Main process exited", "exit status 255")]
     journal = [*lines(REFUSED), *ended, *lines("closing"), *ended, *lines("starting")]
-    found = causes.ended(journal)
+    found = causes.ended_processes(journal)
     assert [how for how, _ in found] == ["exit status 255"] * 2
-    assert causes.first_of(found) == "exit status 255: the login is refused by source1:9092"
-    assert [line.text for line in causes.running(journal)] == ["starting"]
+    assert causes.first_end(found) == "exit status 255: the login is refused by source1:9092"
+    assert [line.text for line in causes.lines_of_running(journal)] == ["starting"]
 
 
 def test_ends_are_counted_over_an_hour_and_from_the_last_start_by_hand():

@@ -29,13 +29,13 @@ HANGING = UnitRecord("mirrormaker", "active", "running", 1000.0, 9000.0, cause=L
 def judged(record, *kinds):
     return [
         (found.kind, found.severity, found.count)
-        for found in processes.judge(FLOW, [record], kinds)
+        for found in processes.findings(FLOW, [record], kinds)
     ]
 
 
 def test_a_process_that_ends_again_and_again_is_told_once_with_its_cause():
     assert judged(ENDING, "stopped") == [("restarting", "critical", 12)]
-    (found,) = processes.judge(FLOW, [ENDING], ["stopped"])
+    (found,) = processes.findings(FLOW, [ENDING], ["stopped"])
     assert "ended 12 times since 00:00:00 UTC" in found.message
     assert "exit status 255: the login is refused by source1:9092" in found.message
 
@@ -53,7 +53,7 @@ def test_why_a_mirror_stands_still_is_told(kind):
 
 def test_a_cause_that_was_said_long_ago_has_its_time():
     old = dataclasses.replace(HANGING, at=90_000, cause=dataclasses.replace(LOGIN, at=1000))
-    (found,) = processes.judge(FLOW, [old], ["stalled"])
+    (found,) = processes.findings(FLOW, [old], ["stalled"])
     assert found.message.endswith("refused by source1:9092, last said at 1970-01-01 00:16:40 UTC")
 
 
@@ -70,7 +70,7 @@ def test_a_record_that_the_target_refuses_is_told_with_where_it_lies(flow, copy)
         PartitionLag("orders", topic, partition, "STALLED", 0, 9, 9 - behind, behind, None)
         for topic, partition, behind in [("orders", 0, 0), ("orders", 1, 4), ("other", 1, 5)]
     ]
-    (found,) = processes.judge(flow, [refused], ["stalled"], lag)
+    (found,) = processes.findings(flow, [refused], ["stalled"], lag)
     assert f"refuses a record (topic {copy})" in found.message
     assert found.message.endswith("in partition 1 from offset 5")
 
@@ -81,7 +81,7 @@ def test_what_a_mirror_that_moves_has_complained_of_is_nothing():
 
 def test_a_login_that_is_refused_is_told_though_the_process_still_has_one():
     refused = dataclasses.replace(HANGING, refused=("cluster east refuses identity mirror",))
-    (found,) = processes.judge(FLOW, [refused], [])
+    (found,) = processes.findings(FLOW, [refused], [])
     assert (found.kind, found.severity) == ("hindered", "critical")
     assert "cluster east refuses identity mirror" in found.message
 

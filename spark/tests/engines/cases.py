@@ -100,15 +100,15 @@ class Case:
         )  # fmt: skip
         lines: list[dict[str, Any]] = []
         lines.append(
-            partition_history.line(
+            partition_history.new_line(
                 partition_history.FlowHistory(), self.source, {"t": {0: 40}}, {}, ""
             )
         )
-        self.past = partition_history.read([{**lines[0], "at": NOW - 900_000}])
-        self.places = position_checks.by_partition(
+        self.past = partition_history.of_lines([{**lines[0], "at": NOW - 900_000}])
+        self.places = position_checks.mirror_positions(
             flow, self.source, self.mirror.positions, Baseline(), self.past
         )
-        self.waiting = position_checks.waiting(flow, self.source, self.places)
+        self.waiting = position_checks.waiting_ranges(flow, self.source, self.places)
         self.rows = lag.measure(
             flow, Observed(self.source, self.mirror, GROUP, self.copied, None),
             lag.Evidence(self.places), history=self.past, baseline=Baseline(), warn=Warn(),
@@ -123,45 +123,45 @@ class Case:
         found: list[Finding] = []
         for downstream in (70, 90):
             now = replace(self.mirror, syncs={("t", 0): OffsetSync(120, 80, NOW)})
-            seen = shifts.observe(self.source, self.copied, now, self.flow, {})
+            seen = shifts.offset_shifts(self.source, self.copied, now, self.flow, {})
             before = {
                 name: {**observed, "partitions": {"0": [120, downstream, 20]}}
                 for name, observed in seen.items()
             }
-            found += shifts.judge(self.flow, self.source, seen, before, ())
+            found += shifts.findings(self.flow, self.source, seen, before, ())
         return found
 
     def selected(self) -> list[Finding]:
         """Topics that the mirror and the report do not agree on."""
-        seen = selection.observe(
+        seen = selection.disagreements(
             self.flow, self.source, {"t": {0: 9}, "heartbeats": {0: 9}}, Baseline(), {}
         )
         before = {**seen, "unmatched": dict.fromkeys(seen["unmatched"], 1)}
         late = {"since_ms": 0, "moved": 0}
         seen["untouched"] = dict.fromkeys(seen["untouched"], late)
-        return selection.judge(self.flow, self.source, {"t": {0: 9}}, GROUP, seen, before)
+        return [*selection.findings(self.flow, self.source, {"t": {0: 9}}, GROUP, seen, before)]
 
     def lost(self) -> list[Finding]:
         """Records the source dropped."""
-        seen = losses.observe(
+        seen = losses.newly_lost(
             self.flow,
             Observed(self.source, replace(self.mirror, syncs={}), EMPTY_GROUP, self.copied, None),
             {("t", 0): 10}, self.past, baseline=Baseline(), rises={},
         )  # fmt: skip
-        lost = losses.remember({}, seen, 1, Baseline())
-        return [*losses.judge(self.flow, lost, CLUSTERS["east"])]
+        lost = losses.with_new({}, seen, 1, Baseline())
+        return [*losses.findings(self.flow, lost, CLUSTERS["east"])]
 
     def grouped(self) -> list[Finding]:
         """A consumer group in every state."""
         rows, _ = groups.parities(self.scene, self.offsets)
         assert groups.unproved(self.scene, self.offsets) is not None
         found = [failover.none_examined(self.flow)]
-        for state in failover.SAID:
+        for state in failover.STATES:
             every = [
                 replace(row, partitions=tuple(replace(p, state=state) for p in row.partitions))
                 for row in rows
             ]
-            found += failover.judge(self.flow, CLUSTERS["west"], every)
+            found += failover.findings(self.flow, CLUSTERS["west"], every)
         return found
 
     def lagging(self) -> list[Finding]:
@@ -170,7 +170,7 @@ class Case:
             "STALLED", "STOPPED", "LAGGING", "REWOUND", "RESET", "UNKNOWN", "OK",
         )  # fmt: skip
         rows = [replace(self.rows[0], state=state) for state in states]
-        return lag_findings.judge(self.flow, rows, GROUP, CLUSTERS["east"])
+        return [*lag_findings.findings(self.flow, rows, GROUP, CLUSTERS["east"])]
 
     def allowed(self) -> list[Finding]:
         """A permission that is missing."""
@@ -179,4 +179,4 @@ class Case:
         answers = {
             resource: Access(True, dict.fromkeys(some, False)) for resource, some in asked.items()
         }
-        return permissions.judge(self.flow, CLUSTERS["west"], rows, answers, ["t"], [])
+        return [*permissions.findings(self.flow, CLUSTERS["west"], rows, answers, ["t"], [])]

@@ -24,7 +24,8 @@ GROUPS = [
     GroupParity("orders", "open", "unmapped", 0.0, 7, None, (OPEN,), None, None),
 ]
 BASE = report(
-    groups=GROUPS, findings=failover.judge(Flow("f", "e", "w", "t"), Cluster("w", ("w:1",)), GROUPS)
+    groups=GROUPS,
+    findings=[*failover.findings(Flow("f", "e", "w", "t"), Cluster("w", ("w:1",)), GROUPS)],
 )
 
 

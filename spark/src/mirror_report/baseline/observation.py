@@ -1,4 +1,4 @@
-"""What baselines are made of: both sides of flows, and the commits of mirrors that run."""
+"""Observations that baselines are made of: both sides of flows, and commits of their mirrors."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -45,8 +45,8 @@ def observe(
     fed: set[tuple[str, str]] = set()
     for flow in due:
         observed = observe_flow(clients, flow, tails)
-        if same := same_cluster(flow, observed.source, observed.target):
-            raise ConfigError(same[0].message, same[0].action)
+        for same in same_cluster(flow, observed.source, observed.target):
+            raise ConfigError(same.message, same.action)
         if only is None:
             _readable(observed.source, observed.target)
         elif only not in observed.source.topics:
@@ -55,9 +55,9 @@ def observe(
         fed |= {(flow.target, flow.target_topic(name)) for name in names[flow.name]}
     sharing = []
     for flow in others:
-        brought = [flow.source_topic(topic) for target, topic in fed if target == flow.target]
-        wanted = [name for name in brought if name is not None and flow.matches(name)]
-        source = clients.get(flow.source).snapshot(None, wanted) if wanted else None
+        origins = [flow.source_topic(topic) for target, topic in fed if target == flow.target]
+        shared = [name for name in origins if name is not None]
+        source = clients.get(flow.source).snapshot(None, shared) if shared else None
         if source is not None and (source.topics or source.errors):
             _readable(source)
             names[flow.name] = source.topics
@@ -72,25 +72,24 @@ def observe(
         )
         for alias in {flow.target for flow in flows}
     }  # fmt: skip
-    found = []
+    observations = []
     for flow, (alive, positions) in zip(flows, mirrors, strict=True):
+        target = targets[flow.target]
         source = clients.get(flow.source).snapshot(None, names[flow.name])
-        _readable(source, targets[flow.target])
-        found.append(
-            Observation(
-                flow, of_present_topics(positions, source), alive, targets[flow.target], source
-            )
+        _readable(source, target)
+        observations.append(
+            Observation(flow, of_present_topics(positions, source), alive, target, source)
         )
-    return found
+    return observations
 
 
-def known_again(settings: Settings, seen: Observation) -> Observation:
-    """An observation with what its topics and logs are told by from others of the same name."""
-    take, (source, target) = Snapshots(settings), seen.looks()
+def identified(settings: Settings, observation: Observation) -> Observation:
+    """An observation with what tells its topics and logs from others of the same name."""
+    snapshots, (source, target) = Snapshots(settings), observation.looks()
     return replace(
-        seen,
-        source=with_identity(take, recognised(settings, seen.source), source),
-        target=with_identity(take, recognised(settings, seen.target), target),
+        observation,
+        source=with_identity(snapshots, recognised(settings, observation.source), source),
+        target=with_identity(snapshots, recognised(settings, observation.target), target),
     )
 
 
@@ -103,20 +102,20 @@ def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Posit
 def watch(
     clients: Clients, observed: Sequence[Observation], tails: FlowTails, progress: Progress
 ) -> dict[str, dict[Place, int]]:
-    """Wait for commits of the mirrors, and say of each flow from where on records are required."""
-    watches = {seen.flow.name: Watch(seen) for seen in observed}
+    """Wait for commits of the mirrors; of each flow, offsets from which records are required."""
+    flows = {one.flow.name: one.flow for one in observed}
+    watches = {one.flow.name: Watch(one) for one in observed}
     begun = time.monotonic()
     deadlines = {
-        seen.flow.name: begun + INTERVALS * seen.flow.commit_interval_ms / 1000 + PAUSE_SECONDS
-        for seen in observed
+        name: begun + INTERVALS * flow.commit_interval_ms / 1000 + PAUSE_SECONDS
+        for name, flow in flows.items()
     }
     announced = False
     while True:
-        for seen in observed:
-            watch = watches[seen.flow.name]
+        for name, watch in watches.items():
             if watch.waits:
-                alive, positions = _mirror(clients, seen.flow, tails)
-                # A position past the end that was seen has reached it.
+                alive, positions = _mirror(clients, flows[name], tails)
+                # A position past the end that was observed has reached it.
                 watch.saw(positions, alive=alive)
         open_ = [name for name, watch in watches.items()
                  if watch.waits and time.monotonic() < deadlines[name]]  # fmt: skip
@@ -126,7 +125,7 @@ def watch(
             longest = max(deadlines[name] for name in open_) - begun
             progress(f"waiting for commits of {', '.join(open_)}: at most {longest:.0f} s")
             announced = True
-        time.sleep(min(PAUSE_SECONDS, *(seen.flow.commit_interval_ms / 4000 for seen in observed)))
+        time.sleep(min(PAUSE_SECONDS, *(f.commit_interval_ms / 4000 for f in flows.values())))
 
 
 def _readable(*snapshots: ClusterSnapshot) -> None:

@@ -1,5 +1,6 @@
 """What stands against one flow: topics, permissions, certificates, its environment file."""
 
+import contextlib
 import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -22,35 +23,33 @@ from mirror_report.model import Finding, Observed, ReportError
 from mirror_report.observe import Clients, literals
 
 
-def check_flow(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
+def check_flow(clients: Clients, flow: Flow, observed: Observed) -> Iterator[Finding]:
     """Topics, their names and settings, and the mirror's own environment file."""
-    impossible = _impossible(clients, flow, observed)
-    compared = topic_checks.compare(
+    impossible = _impossible_copies(clients, flow, observed)
+    yield from impossible
+    yield from preflight.same_cluster(flow, observed.source, observed.target)
+    # Nobody can create what collides, so that it is missing needs no cure of its own.
+    colliding = {each.topic for each in impossible if each.kind == "name_collides"}
+    for each in topic_checks.findings(
         flow,
         observed.source,
         observed.target,
         auto_creation=observed.auto_creation,
         positions=observed.positions,
         forbidden=_forbidden(clients, flow, observed),
-    )
-    # Nobody can create what collides, so that it is missing needs no cure of its own.
-    colliding = {each.topic for each in impossible if each.kind == "name_collides"}
-    return [
-        *impossible,
-        *preflight.same_cluster(flow, observed.source, observed.target),
-        *(
-            each
-            for each in compared
-            if each.topic not in colliding or each.kind not in ("topic_missing", "not_checked")
-        ),
-        *_sysconfig(flow),
-    ]
+    ):
+        if each.topic not in colliding or each.kind not in ("topic_missing", "not_checked"):
+            yield each
+    if flow.sysconfig:
+        # On a host that does not run this mirror there is no file to compare with.
+        with contextlib.suppress(OSError):
+            yield from sysconfig.drift(flow, Path(flow.sysconfig).read_text(encoding="utf-8"))
 
 
-def _impossible(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
+def _impossible_copies(clients: Clients, flow: Flow, observed: Observed) -> list[Finding]:
     try:
-        here = clients.get(flow.source).partition_counts()
-        there = clients.get(flow.target).partition_counts()
+        on_source = clients.get(flow.source).partition_counts()
+        on_target = clients.get(flow.target).partition_counts()
     except ReportError as error:
         return [failure(error, flow.name)]
     refused = (
@@ -58,7 +57,7 @@ def _impossible(clients: Clients, flow: Flow, observed: Observed) -> list[Findin
         if _is_mirrors(clients, flow)
         else ()
     )
-    return topic_status.impossible(flow, observed.source, here, there, refused)
+    return [*topic_status.impossible_copies(flow, observed.source, on_source, on_target, refused)]
 
 
 def _is_mirrors(clients: Clients, flow: Flow) -> bool:
@@ -68,9 +67,8 @@ def _is_mirrors(clients: Clients, flow: Flow) -> bool:
 
 def _absent(flow: Flow, observed: Observed) -> list[str]:
     """Topics that are not on the target, by their names there."""
-    there = {*observed.target.topics, *observed.target.errors}
-    copies = map(flow.target_topic, observed.source.topics)
-    return [name for name in copies if name not in there]
+    target, copies = observed.target, map(flow.target_topic, observed.source.topics)
+    return [name for name in copies if name not in target.topics and name not in target.errors]
 
 
 def _forbidden(clients: Clients, flow: Flow, observed: Observed) -> Collection[str]:
@@ -82,20 +80,11 @@ def _forbidden(clients: Clients, flow: Flow, observed: Observed) -> Collection[s
     return [topic for topic, may in asked.items() if not may]
 
 
-def _sysconfig(flow: Flow) -> list[Finding]:
-    try:
-        text = Path(flow.sysconfig).read_text(encoding="utf-8") if flow.sysconfig else ""
-    except OSError:
-        # On a host that does not run this mirror there is nothing to compare with.
-        return []
-    return sysconfig.drift(flow, text)
-
-
-def lacking_permissions(clients: Clients, flow: Flow) -> list[Finding]:
+def lacking_permissions(clients: Clients, flow: Flow) -> Iterator[Finding]:
     """What our identity lacks on both clusters, and what could not be asked."""
     if not flow.permissions:
-        return permissions.not_configured(flow)
-    found: list[Finding] = []
+        yield permissions.not_configured(flow)
+        return
     topics = set(literals(flow))
     groups: list[str] = []
     for alias in (flow.source, flow.target):
@@ -115,16 +104,15 @@ def lacking_permissions(clients: Clients, flow: Flow) -> list[Finding]:
                 client, permissions.questions(flow, rows, topics, groups), permissions.NOBODYS
             )
         except ReportError as error:
-            found.append(failure(error, flow.name))
+            yield failure(error, flow.name)
         else:
-            found += permissions.judge(flow, client.cluster, rows, answers, topics, groups)
-    return found
+            yield from permissions.findings(flow, client.cluster, rows, answers, topics, groups)
 
 
 def ending_certificates(
     clients: Clients, clusters: Iterable[Cluster], days: float | None
 ) -> Iterator[Finding]:
-    """Certificates of some clusters that end soon.
+    """Certificates of clusters that end soon.
 
     :param days: how many days count as soon; ``None``: only certificates that have ended.
     """
@@ -135,11 +123,9 @@ def ending_certificates(
             brokers = clients.get(cluster.alias).listeners()
             kinds = {"certificate_expiry", "not_checked"}
         except ReportError:
-            # That is said already; only a certificate that has ended may explain it.
+            # Another finding says so; only a certificate that has ended may explain it.
             brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
-        judged = certificates.judge(
-            examine(cluster, clients.credentials, brokers),
-            days,
-            now_ms=time.time_ns() // 1_000_000,
+        findings = certificates.findings(
+            examine(cluster, clients.credentials, brokers), days, time.time_ns() // 1_000_000
         )
-        yield from (finding for finding in judged if finding.kind in kinds)
+        yield from (finding for finding in findings if finding.kind in kinds)

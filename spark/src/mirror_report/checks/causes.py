@@ -1,4 +1,4 @@
-"""Why a mirror's process ends or stands still, by what it logs: lines in, a cause out; no I/O.
+"""Why a mirror's process ends or stands still, by its log: lines in, a cause out; no I/O.
 
 Whoever may create topics chooses parts of what is logged. So a cause is one of a fixed list, and
 what is taken over of a line is a legal topic's name or a host and port, and nothing else.
@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 from mirror_report.model import Cause, Ended, JournalLine
 
-# What stands at the end of it is often only what it led to.
+# The last line is often only a consequence of an earlier one.
 TOGETHER_SECONDS = 60
-# What was said longer ago may be over.
+# A cause that was logged longer ago may be over.
 RECENT_SECONDS = 900
 # Ends of a process are counted over this time.
 WINDOW_SECONDS = 3600
@@ -41,7 +41,7 @@ WORDS = {
     "topic_unknown": "no broker tells where a partition is: it is missing, or none can be reached",
 }
 
-# While they last, clients say these again and again.
+# While they last, clients log these again and again.
 REPEATED = frozenset(
     {"storage_failed", "replicas_missing", "topic_missing", "unreachable", "topic_unknown"}
 )
@@ -158,16 +158,20 @@ _ADDRESS = re.compile(
 
 
 def cause(lines: Sequence[JournalLine], until: float) -> Cause | None:
-    """Why a process does not do its work, by what it said last; ``None``: it named nothing known.
+    """Why a process does not do its work, by its last lines; ``None``: they name no cause.
 
     :param lines: of one process, the oldest first.
     :param until: now, or when the process ended, in seconds since the epoch.
     """
-    found = [told for told in _told(lines) if not _is_over(told[1], until - told[0])]
-    if not found:
+    causes = [
+        (at, kind, text)
+        for at, kind, text in _named_causes(lines)
+        if kind not in REPEATED or until - at <= RECENT_SECONDS
+    ]
+    if not causes:
         return None
-    last = found[-1][0]
-    recent = [(kind, text) for at, kind, text in found if last - at <= TOGETHER_SECONDS]
+    last = causes[-1][0]
+    recent = [(kind, text) for at, kind, text in causes if last - at <= TOGETHER_SECONDS]
     kind = min((kind for kind, _ in recent), key=_RANKS.__getitem__)
     texts = [text for each, text in recent if each == kind]
     topics = [match["topic"] for text in texts for sign in _NAMED if (match := sign.search(text))]
@@ -176,8 +180,8 @@ def cause(lines: Sequence[JournalLine], until: float) -> Cause | None:
     return Cause(kind, address, topics[-1] if topics else "", last)
 
 
-def _told(lines: Sequence[JournalLine]) -> list[tuple[float, str, str]]:
-    """When a cause was told, which, and in what words.
+def _named_causes(lines: Sequence[JournalLine]) -> list[tuple[float, str, str]]:
+    """Time, kind and words of each line that names a cause.
 
     MirrorMaker 1 logs an exception on lines of its own; what it concerns stands before it.
     """
@@ -187,10 +191,6 @@ def _told(lines: Sequence[JournalLine]) -> list[tuple[float, str, str]]:
         for former, line in zip(before, lines, strict=False)
         if (kind := _kind(line.text))
     ]
-
-
-def _is_over(kind: str, age: float) -> bool:
-    return kind in REPEATED and age > RECENT_SECONDS
 
 
 def _kind(text: str) -> str | None:
@@ -206,7 +206,7 @@ def _kind(text: str) -> str | None:
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """The message of a line and the exception that it tells of; a line without a level is both."""
+    """The message of a line and the exception in it; a line without a level is both."""
     level = _LEVEL.match(text)
     if level is None:
         return text, text
@@ -215,9 +215,9 @@ def _parts(text: str) -> tuple[str, str]:
 
 
 def counted(history: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:
-    """What counts of when a unit was looked at, and of how often its process had ended by then.
+    """Observations of a unit that count: when, and how often its process had ended by then.
 
-    That is the last hour, or less: the count begins anew when a person starts the unit.
+    They are those of the last hour, or fewer: the count begins again when a person starts the unit.
     """
     own: list[tuple[float, int]] = []
     for at, ends in history:
@@ -227,42 +227,42 @@ def counted(history: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ..
     return tuple(entry for entry in own[-MOST:] if own[-1][0] - entry[0] <= WINDOW_SECONDS)
 
 
-def ended(lines: Sequence[JournalLine]) -> list[Ended]:
-    """Processes that have ended: how, and what each of them said; the oldest first."""
-    found: list[Ended] = []
+def ended_processes(lines: Sequence[JournalLine]) -> list[Ended]:
+    """Processes that have ended: how, and the lines of each; the oldest first."""
+    processes: list[Ended] = []
     own: list[JournalLine] = []
     for line in lines:
         own.append(line)
         if line.ended:
-            found.append((line.ended, own))
+            processes.append((line.ended, own))
             own = []
-    return found
+    return processes
 
 
-def running(lines: Sequence[JournalLine]) -> list[JournalLine]:
-    """What the process has said that has not ended."""
+def lines_of_running(lines: Sequence[JournalLine]) -> list[JournalLine]:
+    """Lines of the process that has not ended."""
     ends = [at for at, line in enumerate(lines) if line.ended]
     return list(lines[ends[-1] + 1 :] if ends else lines)
 
 
-def sentence(found: Cause | None) -> str:
+def in_words(why: Cause | None) -> str:
     """A cause in words, empty if it is not known."""
-    if found is None:
+    if why is None:
         return ""
-    where = f" by {found.address}" if found.address and found.kind.endswith("refused") else ""
-    where = where or (f" ({found.address})" if found.address else "")
-    return f"{WORDS[found.kind]}{where}" + (f" (topic {found.topic})" if found.topic else "")
+    where = f" by {why.address}" if why.kind.endswith("refused") else f" ({why.address})"
+    topic = f" (topic {why.topic})" if why.topic else ""
+    return f"{WORDS[why.kind]}{where if why.address else ''}{topic}"
 
 
-def since(found: Cause | None, now: float) -> str:
-    """When a cause was said, as the end of its sentence; empty: not long ago."""
-    if found is None or not found.at or now - found.at <= RECENT_SECONDS:
+def age_in_words(why: Cause | None, now: float) -> str:
+    """When a cause was logged, as the end of its sentence; empty: not long ago."""
+    if why is None or not why.at or now - why.at <= RECENT_SECONDS:
         return ""
-    return datetime.fromtimestamp(found.at, UTC).strftime(", last said at %Y-%m-%d %H:%M:%S UTC")
+    return datetime.fromtimestamp(why.at, UTC).strftime(", last said at %Y-%m-%d %H:%M:%S UTC")
 
 
-def first_of(ends: Sequence[Ended]) -> str:
-    """How the first of some processes ended, and its cause as far as one of them names it."""
-    named = (sentence(cause(said, said[-1].at)) for _, said in ends)
+def first_end(ends: Sequence[Ended]) -> str:
+    """How the first of these processes ended, and the first cause that one of them names."""
+    named = (in_words(cause(lines, lines[-1].at)) for _, lines in ends)
     why = next((text for text in named if text), "")
     return ends[0][0] + (f": {why}" if why else "") if ends else ""

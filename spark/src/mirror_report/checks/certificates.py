@@ -1,4 +1,4 @@
-"""How long certificates are good for: what was seen of them in, findings out; no I/O."""
+"""How long certificates are good for: certificates in, findings out; no I/O."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -9,12 +9,14 @@ from mirror_report.model import Certificate, Finding
 DAY_MS = 86_400_000
 
 
-def judge(seen: Iterable[Certificate], warn_days: float | None, now_ms: int) -> Iterator[Finding]:
+def findings(
+    certificates: Iterable[Certificate], warn_days: float | None, now_ms: int
+) -> Iterator[Finding]:
     """Certificates that have ended or end soon, and those nobody could examine.
 
     :param warn_days: fewer days left than this are worth a warning; ``None``: never.
     """
-    for certificate in seen:
+    for certificate in certificates:
         left = (
             None if certificate.ends_at_ms is None else (certificate.ends_at_ms - now_ms) / DAY_MS
         )

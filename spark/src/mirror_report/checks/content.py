@@ -37,16 +37,16 @@ def findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) ->
     source, target = clusters[flow.source], clusters[flow.target]
     return [
         *(
-            _found(topic, kind, _action(kind, topic, flow, source, target))
+            _of_class(topic, kind, _action(kind, topic, flow, source, target))
             for kind in CLASSES
             if topic.counts.get(kind)
         ),
-        *_known(topic),
+        *_accounted(topic),
         *_not_compared(topic, flow),
     ]
 
 
-def _known(topic: TopicParity) -> Iterator[Finding]:
+def _accounted(topic: TopicParity) -> Iterator[Finding]:
     """What an earlier run reported, and what comes of an older time."""
     for kind, count in topic.accounted.items():
         if count and kind != "unverifiable":
@@ -96,14 +96,13 @@ def _not_compared(topic: TopicParity, flow: Flow) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _found(topic: TopicParity, kind: str, action: str) -> Finding:
+def _of_class(topic: TopicParity, kind: str, action: str) -> Finding:
     partitions = topic.partitions.get(kind, {})
     text = TEXTS[kind]
-    unreadable = topic.samples.get("unverifiable", [])
     if kind == "unverifiable" and topic.strategy == "none":
         text = f"records cannot be compared while they move: {topic.reason}"
-    elif kind == "unverifiable" and unreadable:
-        first = unreadable[0]
+    elif kind == "unverifiable" and topic.samples.get(kind):
+        first = topic.samples[kind][0]
         text = (
             f"{text}; timestamps that do not fit into microseconds, the first in partition "
             f"{first.partition} on the {first.side} at offset {first.offset}: {first.timestamp_ms}"
@@ -142,15 +141,16 @@ def _in(partitions: Mapping[str, int]) -> str:
 
 
 def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: Cluster) -> str:
-    some = topic.samples.get(kind, [])
-    show = _show_one(some, topic, source, target)
+    samples = topic.samples.get(kind, [])
+    show = _show_one(samples, topic, source, target)
     describe = remedies.tool(
         target, "kafka-configs.sh", "--describe", "--entity-type", "topics", "--entity-name",
         topic.topic,
     )  # fmt: skip
     on_host = f"on {remedies.host(flow)}"
+    leave_out = f"{remedies.renew(flow, topic.source_topic)} leaves them out"
     texts = {
-        "missing": _mirror_again(some, topic, flow, source) or show,
+        "missing": _mirror_again(samples, topic, flow, source) or show,
         "duplicate": "Expected after the mirror was killed (at least once), see "
         f"`{remedies.journal(flow)}` {on_host}; the next run accounts for them",
         "corrupt_value": f"Find what writes or converts beside the mirror. {show}",
@@ -166,27 +166,27 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
         "deleted_early": f"Find out who deletes records there: {describe}",
         "expired": "Nothing, unless the target should keep records longer: "
         + remedies.alter_topic(target, topic.topic, {"retention.ms": "<milliseconds>"}),
-        "unverifiable": "Run the report more often than retention removes records; "
-        f"{remedies.renew(flow, topic.source_topic)} leaves them out",
+        "unverifiable": f"Run the report more often than retention removes records; {leave_out}",
     }  # fmt: skip
-    if kind == "unverifiable" and some:
+    if kind == "unverifiable" and samples:
         return (
             "Make the producer of these records write timestamps in milliseconds; the report "
             f"forgets a record that expires. {show}"
         )
     if kind == "unverifiable" and topic.strategy in ("none", "offset_syncs"):
-        leave_out = f". {remedies.renew(flow, topic.source_topic)} leaves them out"
-        renew = leave_out if topic.strategy != "none" else ""
-        return (
+        proof = (
             "Stop the producers, wait until the mirror has caught up, then "
-            f"{remedies.prove(topic.flow, topic.topic)}{renew}"
+            f"{remedies.prove(topic.flow, topic.topic)}"
         )
+        return proof if topic.strategy == "none" else f"{proof}. {leave_out}"
     return texts[kind]
 
 
-def _show_one(some: Sequence[Sample], topic: TopicParity, source: Cluster, target: Cluster) -> str:
+def _show_one(
+    samples: Sequence[Sample], topic: TopicParity, source: Cluster, target: Cluster
+) -> str:
     """How to see the first record of which there is a sample, on each side it is known on."""
-    first = {sample.side: sample for sample in reversed(some)}
+    first = {sample.side: sample for sample in reversed(samples)}
     commands = [
         remedies.tool(
             cluster, "kafka-console-consumer.sh", "--topic", name, "--partition",
@@ -203,12 +203,12 @@ def _show_one(some: Sequence[Sample], topic: TopicParity, source: Cluster, targe
 
 
 def _mirror_again(
-    some: Sequence[Sample], topic: TopicParity, flow: Flow, source: Cluster
+    samples: Sequence[Sample], topic: TopicParity, flow: Flow, source: Cluster
 ) -> str | None:
     """How to bring missing records over, where the position can be moved back."""
-    if flow.engine.positions is not PositionStore.SOURCE_GROUP or not some:
+    if flow.engine.positions is not PositionStore.SOURCE_GROUP or not samples:
         return None
-    oldest = min(some, key=lambda sample: sample.offset)
+    oldest = min(samples, key=lambda sample: sample.offset)
     move = remedies.tool(
         source, "kafka-consumer-groups.sh", "--group", flow.group_id, "--topic",
         f"{topic.source_topic}:{oldest.partition}", "--reset-offsets", "--to-offset",

@@ -10,7 +10,7 @@ from mirror_report.model import Finding, ForeignRecords
 SPOKEN_OF_MS = 24 * 3_600_000
 
 
-def foreign(flow: Flow, records: Iterable[ForeignRecords], now_ms: int) -> list[Finding]:
+def foreign_records(flow: Flow, records: Iterable[ForeignRecords], now_ms: int) -> list[Finding]:
     """Records that the mirror did not write, for a day after they were read.
 
     :param now_ms: by the clock that ``read_at_ms`` is of.
@@ -18,18 +18,18 @@ def foreign(flow: Flow, records: Iterable[ForeignRecords], now_ms: int) -> list[
     return [
         finding(
             "control_record",
-            f"{found.topic}-{found.partition} on {flow.target}: {found.count} record(s) are not "
-            f"what {flow.engine.title} writes, the last one at offset {found.offset}: {found.why}. "
+            f"{part.topic}-{part.partition} on {flow.target}: {part.count} record(s) are not "
+            f"what {flow.engine.title} writes, the last one at offset {part.offset}: {part.why}. "
             "The report passes over them",
-            f"Find out who may write to {found.topic}: kafka-acls.sh --list --topic {found.topic} "
+            f"Find out who may write to {part.topic}: kafka-acls.sh --list --topic {part.topic} "
             f"on {flow.target}. Nobody but {flow.instance} has to. Leave the topic itself as it "
             "is: it holds the positions of the mirror",
             flow=flow.name,
-            topic=found.topic,
-            count=found.count,
+            topic=part.topic,
+            count=part.count,
         )
-        for found in records
-        if now_ms - found.read_at_ms < SPOKEN_OF_MS
+        for part in records
+        if now_ms - part.read_at_ms < SPOKEN_OF_MS
     ]
 
 
@@ -50,10 +50,9 @@ def access(flow: Flow, granted: Mapping[str, Granted]) -> list[Finding]:
     """
     if flow.worker_principal is None:
         return []
-    ours = {flow.worker_principal}
-    say = _others if flow.hosts else _somebody
+    describe = _others if flow.hosts else _somebody
     return [
-        say(flow, topic, who, may, why)
+        describe(flow, topic, who, may, why)
         for topic, rows in granted.items()
         for operations, may, why in (
             (CHANGES, "write or change", "what they do there steers the mirror"),
@@ -63,7 +62,7 @@ def access(flow: Flow, granted: Mapping[str, Granted]) -> list[Finding]:
                 "it holds the key by which workers take orders without a password",
             ),
         )
-        if (who := sorted(_allowed(rows, operations) - ours))
+        if (who := sorted(_allowed(rows, operations) - {flow.worker_principal}))
     ]
 
 
@@ -93,10 +92,10 @@ def _somebody(flow: Flow, topic: str, who: Sequence[str], may: str, why: str) ->
 
 def _allowed(rows: Granted, operations: Sequence[str]) -> set[str]:
     """Principals that are allowed one of the operations and not denied it."""
-    found: set[str] = set()
+    principals: set[str] = set()
     for operation in operations:
-        some = [(who, allowed) for who, granted, allowed in rows if granted in (operation, "ALL")]
-        denied = {who for who, allowed in some if not allowed}
+        rules = [(who, allowed) for who, granted, allowed in rows if granted in (operation, "ALL")]
+        denied = {who for who, allowed in rules if not allowed}
         if EVERYBODY not in denied:
-            found |= {who for who, allowed in some if allowed} - denied
-    return found
+            principals |= {who for who, allowed in rules if allowed} - denied
+    return principals

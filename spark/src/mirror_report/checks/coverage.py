@@ -19,12 +19,12 @@ def verified_share(topics: Sequence[TopicParity], flow: str | None = None) -> fl
 
     :returns: from 0 to 1; ``None`` if nothing is due.
     """
-    some = [topic for topic in topics if flow in (None, topic.flow)]
-    due = sum(topic.due_records or 0 for topic in some)
-    return sum(topic.verified_records for topic in some) / due if due else None
+    of_flow = [topic for topic in topics if flow in (None, topic.flow)]
+    due = sum(topic.due_records or 0 for topic in of_flow)
+    return sum(topic.verified_records for topic in of_flow) / due if due else None
 
 
-def judge(
+def findings(
     share: float | None, bound: float | None, parity: ParityResult | None, kinds: Collection[str]
 ) -> Iterator[Finding]:
     """Coverage below its bound, and what was left for the next run.
@@ -51,22 +51,19 @@ def judge(
 
 def nothing_seen(
     flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot, baseline: Baseline
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """A flow of which neither side holds a record since the baseline."""
     moved = _moved(source, lambda topic: baseline.topic(topic).source) or _moved(
         target, lambda topic: baseline.topic(flow.source_topic(topic) or "").target
     )
-    if moved or not source.topics:
-        return []
-    return [
-        finding(
+    if source.topics and not moved:
+        yield finding(
             "nothing_seen",
             f"no record on {flow.source} or {flow.target} since the baseline, so nothing is proved",
             "Produce a record on the source and run mirror-report run again; if records exist, "
             f"check topics of flow {flow.name}",
             flow=flow.name,
         )
-    ]
 
 
 def _moved(snapshot: ClusterSnapshot, side: Callable[[str], SideBaseline]) -> bool:

@@ -1,4 +1,4 @@
-"""What two bundles of digests say of each other: sums in, findings out; no I/O."""
+"""How two bundles of digests differ: sums in, findings out; no I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from mirror_report.model import CompareTopic, Finding, ParityStatus, Severity
 NOT_THERE = "not among the topics of the target"
 
 
-def status(
+def topic_outcome(
     sums: Mapping[str, Any] | None,
     *,
     on_source: bool,
@@ -18,24 +18,24 @@ def status(
     unknown: Sequence[str],
     skips: Sequence[str],
 ) -> tuple[ParityStatus, str]:
-    """What a topic of the target is called, and why.
+    """Status of a topic of the target, and why it has it.
 
     :param sums: buckets by status; ``None``: there are none.
     :param unknown: why sides could not be read; ``skips``: why they were not.
     """
-    known = sums or {}
+    buckets = sums or {}
     cases: Sequence[tuple[Any, ParityStatus, str]] = (
         (unknown, "unknown", unknown[0] if unknown else ""),
         (skips, "skipped", skips[0] if skips else ""),
         (not on_source, "skipped", "not among the topics of the source"),
         (not on_target, "mismatch", NOT_THERE),
         (sums is None, "in_flight", "no record on either side"),
-        (known.get("buckets_mismatch"), "mismatch", ""),
-        (known.get("buckets_verified"), "verified", ""),
-        (known.get("buckets_in_flight"), "in_flight", "nothing is below the committed position"),
+        (buckets.get("buckets_mismatch"), "mismatch", ""),
+        (buckets.get("buckets_verified"), "verified", ""),
+        (buckets.get("buckets_in_flight"), "in_flight", "nothing is below the committed position"),
         (True, "skipped", "all of it reaches back to where a log begins"),
     )
-    return next((called, reason) for applies, called, reason in cases if applies)
+    return next((status, reason) for applies, status, reason in cases if applies)
 
 
 def findings(flow: str, topic: CompareTopic) -> list[Finding]:
@@ -54,11 +54,11 @@ def findings(flow: str, topic: CompareTopic) -> list[Finding]:
         "unknown": ("parity_unavailable", f"mirror-report digest --flow {flow} again"),
         "skipped": ("skipped", again),
     }
-    found = []
+    gaps = []
     if topic.status in not_compared:
         kind, action = not_compared[topic.status]
         text = f"{where}: not compared: {topic.reason}"
-        found.append(finding(kind, text, action, flow=flow, topic=topic.topic))
+        gaps.append(finding(kind, text, action, flow=flow, topic=topic.topic))
     differences: Sequence[tuple[str, int, str, Severity]] = (
         ("missing", topic.fewer,
          f"at least {topic.fewer} records of the source are not on the target", "critical"),
@@ -69,7 +69,7 @@ def findings(flow: str, topic: CompareTopic) -> list[Finding]:
          f"the target holds {topic.more} records more: duplicates, foreign ones, or some that "
          "reached the source after its bundle", "warning"),
     )  # fmt: skip
-    return found + [
+    return gaps + [
         finding(kind, f"{where}: {text}", again, flow=flow, topic=topic.topic, count=count)
         .rated(severity)
         for kind, count, text, severity in differences
@@ -78,7 +78,7 @@ def findings(flow: str, topic: CompareTopic) -> list[Finding]:
 
 
 def unverifiable(flow: str, topic: str, count: int, reason: str) -> Finding:
-    """What is said of records that no digest holds."""
+    """Records that no digest holds."""
     return finding(
         "unverifiable", f"{flow}/{topic}: {count} records cannot be compared: {reason}",
         "Make the producer of these records write timestamps in milliseconds",
@@ -87,7 +87,7 @@ def unverifiable(flow: str, topic: str, count: int, reason: str) -> Finding:
 
 
 def replaced(flow: str, topic: str, count: int) -> Finding:
-    """What is said of records whose header keys are no UTF-8."""
+    """Records whose header keys are no UTF-8."""
     return finding(
         "unverifiable", f"{flow}/{topic}: {count} {REPLACED}: what arrived of them is not known",
         WRITE_UTF8, flow=flow, topic=topic, count=count,

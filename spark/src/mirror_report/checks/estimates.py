@@ -34,21 +34,17 @@ def estimates(
 
     :param reset_topics: source topics recreated on either side, whose syncs mean nothing.
     """
-    found: dict[Place, Estimate] = {}
+    probable: dict[Place, Estimate] = {}
     for (name, partition), sync in mirror.syncs.items():
-        ours = source.topics.get(name)
-        theirs = target.topics.get(flow.target_topic(name))
-        if ours is None or theirs is None or name in reset_topics:
-            continue
-        here, there = ours.partitions.get(partition), theirs.partitions.get(partition)
-        if here is None or there is None or sync.downstream >= there.end:
+        log, copy = source.log(name, partition), target.log(flow.target_topic(name), partition)
+        if log is None or copy is None or sync.downstream >= copy.end or name in reset_topics:
             continue
         # The source was asked first: under load the sync may be ahead of that.
-        position = min(here.end, sync.upstream + there.end - sync.downstream)
+        position = min(log.end, sync.upstream + copy.end - sync.downstream)
         committed = mirror.positions.get(name, {}).get(partition)
         committed_at_ms = mirror.committed_at_ms.get((name, partition), 0)
         if committed is not None and sync.timestamp_ms < committed_at_ms and committed > position:
-            found[name, partition] = Estimate(committed, "connect_offsets", committed_at_ms)
+            probable[name, partition] = Estimate(committed, "connect_offsets", committed_at_ms)
         else:
-            found[name, partition] = Estimate(position, "offset_syncs", sync.timestamp_ms)
-    return found
+            probable[name, partition] = Estimate(position, "offset_syncs", sync.timestamp_ms)
+    return probable

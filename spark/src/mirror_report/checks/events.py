@@ -1,7 +1,7 @@
-"""What happened to a topic is one finding, with what it cost inside; pure.
+"""An event of a topic is one finding, with its cost inside; pure.
 
-That a topic was created again, or that its log got shorter, is seen by its ids and offsets, and by
-its content as well. What the content lacks since is what that cost.
+That a topic was created again, or that its log got shorter, shows in its ids and offsets, and in
+its content as well. What the content lacks since is the cost.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,22 +34,22 @@ def one_per_event(
         name = finding.topic or ""
         return finding.flow, names.get(finding.flow or "", {}).get(name, name) or None
 
-    found, of_content = list(findings), list(content)
-    known = _events(found, topic)
-    found += [
+    joint, of_content = list(findings), list(content)
+    events = _events(joint, topic)
+    joint += [
         other for other in of_content
         if other.kind not in (*EVENTS, *COSTS) or other.accounted or other.topic is None
-        or (other.kind in EVENTS and topic(other) not in known)
+        or (other.kind in EVENTS and topic(other) not in events)
     ]  # fmt: skip
-    events = _events(found, topic)
+    events = _events(joint, topic)
     for costly in of_content:
         if costly.kind in COSTS and costly.topic is not None and not costly.accounted:
             number = events.get(topic(costly))
             if number is None:
-                found.append(costly)
+                joint.append(costly)
             else:
-                found[number] = _with_cost(found[number], costly)
-    return found
+                joint[number] = _with_cost(joint[number], costly)
+    return joint
 
 
 def _events(findings: Sequence[Finding], topic: Callable[[Finding], Topic]) -> dict[Topic, int]:

@@ -1,6 +1,6 @@
-"""What to say of the groups a flow takes along, and what to do about it: no I/O."""
+"""What is wrong with the groups a flow takes along, and what to do about it: no I/O."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from mirror_report.checks.remedies import connector, journal, tool
 from mirror_report.checks.verdict import finding
@@ -8,24 +8,23 @@ from mirror_report.config import Cluster, Flow
 from mirror_report.model import Finding, GroupParity, GroupPartition, GroupState
 
 SHOWN = 20
-Judge = Callable[[Flow, Cluster, str, Sequence[GroupPartition]], Finding]
+Describe = Callable[[Flow, Cluster, str, Sequence[GroupPartition]], Finding]
 
 
-def judge(flow: Flow, target: Cluster, groups: Iterable[GroupParity]) -> list[Finding]:
-    """One finding for each group, topic and thing that is wrong."""
-    found: list[Finding] = []
+def findings(flow: Flow, target: Cluster, groups: Iterable[GroupParity]) -> Iterator[Finding]:
+    """One finding for each group, topic and state that is wrong."""
     for group in groups:
-        for state, say in SAID.items():
+        for state, describe in STATES.items():
             wrong: dict[str, list[GroupPartition]] = {}
             for row in group.partitions:
                 if row.state == state:
                     wrong.setdefault(row.topic, []).append(row)
-            found += [say(flow, target, group.group, some) for some in wrong.values()]
-    return found
+            for rows in wrong.values():
+                yield describe(flow, target, group.group, rows)
 
 
 def none_examined(flow: Flow, waiting: Sequence[str] = ()) -> Finding:
-    """What to say of a flow of which no group was examined.
+    """A flow of which no group was examined.
 
     :param waiting: groups that it would sync and of which nothing is on the target yet.
     """
@@ -148,7 +147,7 @@ def _unknown(flow: Flow, target: Cluster, group: str, rows: Sequence[GroupPartit
     )
 
 
-SAID: Mapping[GroupState, Judge] = {
+STATES: Mapping[GroupState, Describe] = {
     "skip": _skip,
     "unknown": _unknown,
     "stale": _stale,

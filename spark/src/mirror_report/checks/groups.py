@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirror_report.checks.elections import SLACK_MS, Elections
-from mirror_report.checks.translated_offsets import Image, holds, image
+from mirror_report.checks.translated_offsets import Image, holds, translate
 from mirror_report.config import Flow
 from mirror_report.model import (
     ClusterSnapshot,
@@ -26,7 +26,7 @@ WORST: tuple[GroupState, ...] = (
     "skip", "unknown", "stale", "unmapped", "reread", "not_synced", "active_on_target", "ready",
 )  # fmt: skip
 
-# Of a log that is not looked at.
+# Of a log that was not observed.
 UNKNOWN = Elections(-1, -SLACK_MS - 1)
 
 # Offsets read on either side of where a record should be, and before an end.
@@ -38,7 +38,7 @@ Late = dict[str, tuple[list[int] | None, int]]
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything the groups of one flow are judged by.
+    """Everything that decides how the groups of one flow stand.
 
     :param source: taken after ``target``, and both after the groups' offsets; ``drained``: source
         partitions the mirror was through with before -> their log end then.
@@ -69,18 +69,16 @@ class Scene:
     def partitions(
         self, topic: str, number: int
     ) -> tuple[PartitionSnapshot | None, PartitionSnapshot | None]:
-        """A partition of the source and its copy, as far as they are there."""
-        ours = self.source.topics.get(topic)
-        theirs = self.target.topics.get(self.flow.target_topic(topic))
+        """A partition of the source and its copy, as far as they exist."""
         return (
-            ours.partitions.get(number) if ours else None,
-            theirs.partitions.get(number) if theirs else None,
+            self.source.log(topic, number),
+            self.target.log(self.flow.target_topic(topic), number),
         )
 
     def through(self, topic: str, number: int) -> bool:
         """Whether the mirror copied all of a partition, into a topic that no other flow feeds."""
-        here, _ = self.partitions(topic, number)
-        through = here is not None and self.drained.get((topic, number)) == here.end
+        log = self.source.log(topic, number)
+        through = log is not None and self.drained.get((topic, number)) == log.end
         return through and topic not in self.shared
 
     def checkpoint(self, group: str, topic: str, number: int) -> OffsetSync | None:
@@ -89,49 +87,50 @@ class Scene:
 
     def image(self, group: str, topic: str, number: int, offset: int) -> Image | None:
         """Where an offset of the source is on the target; ``None``: not all is known of it."""
-        here, there = self.partitions(topic, number)
-        known = self.translation.syncs
-        if here is None or there is None or offset > here.end or known is None:
+        log, copy = self.partitions(topic, number)
+        if log is None or copy is None or offset > log.end or self.translation.syncs is None:
             return None
-        offset = max(offset, here.log_start)
+        offset = max(offset, log.log_start)
         ours = self.source_elections.get((topic, number), UNKNOWN)
         theirs = self.target_elections.get((self.flow.target_topic(topic), number), UNKNOWN)
         syncs = [
             sync
-            for sync in known.get((topic, number), ())
+            for sync in self.translation.syncs.get((topic, number), ())
             if ours.allow(sync.upstream, sync.timestamp_ms)
             and theirs.allow(sync.downstream, sync.timestamp_ms)
         ]
         proves_from_ms = max(ours.proves_from_ms, theirs.proves_from_ms)
-        found = image(offset, syncs, here, there, proves_from_ms)
-        if offset == here.end and self.through(topic, number):
-            found = found.at_end(there)
-        if found.exact:
-            return found
+        image = translate(offset, syncs, log, copy, proves_from_ms)
+        if offset == log.end and self.through(topic, number):
+            image = image.at_end(copy)
+        if image.exact:
+            return image
         proof = self.proofs.get((group, topic, number))
         if proof is not None:
-            return found.proved(proof)
+            return image.proved(proof)
         if (
             (checkpoint := self.checkpoint(group, topic, number)) is None
             or checkpoint.upstream > offset
             # It is of what comes before its offsets.
             or not ours.allow(checkpoint.upstream - 1, checkpoint.timestamp_ms)
             or not theirs.allow(checkpoint.downstream - 1, checkpoint.timestamp_ms)
-            or not holds(checkpoint, syncs, there)
+            or not holds(checkpoint, syncs, copy)
         ):
-            return found
-        # The mirror may have known nearer syncs when it wrote this, and never goes too far.
-        return found.at_least(checkpoint.downstream)
+            return image
+        # The mirror may have had nearer syncs when it wrote this, and never goes too far.
+        return image.at_least(checkpoint.downstream)
 
 
-def places(flow: Flow, groups: Iterable[GroupOffsets]) -> list[tuple[GroupOffsets, str, int, int]]:
+def committed_offsets(
+    flow: Flow, groups: Iterable[GroupOffsets]
+) -> list[tuple[GroupOffsets, str, int, int]]:
     """Group, topic, partition and offset on the source of all that the flow mirrors."""
     return [
         (group, topic, number, offset)
         for group in groups
-        for topic, some in sorted(group.source.items())
+        for topic, offsets in sorted(group.source.items())
         if flow.matches(topic)
-        for number, offset in sorted(some.items())
+        for number, offset in sorted(offsets.items())
     ]
 
 
@@ -156,39 +155,38 @@ def unproved(scene: Scene, groups: Iterable[GroupOffsets]) -> dict[GroupPlace, P
     Those come first where the target's position may lie too far. A group at work on the target has
     positions of its own there.
     """
-    found: list[tuple[int, GroupPlace, Probe]] = []
-    for group, topic, number, offset in places(scene.flow, groups):
-        known = scene.image(group.group, topic, number, offset)
-        if known is None or known.exact or group.target_state not in (*INACTIVE, None):
+    probes: list[tuple[bool, GroupPlace, Probe]] = []
+    for group, topic, number, offset in committed_offsets(scene.flow, groups):
+        image = scene.image(group.group, topic, number, offset)
+        if image is None or image.exact or group.target_state not in (*INACTIVE, None):
             continue
-        if (probe := _probe(scene, known, topic, number, offset)) is None:
-            continue
-        target = group.target.get(scene.flow.target_topic(topic), {}).get(number)
-        beyond = target is not None and target > (known.offset or 0)
-        found.append((0 if beyond else 1, (group.group, topic, number), probe))
-    return {place: probe for _, place, probe in sorted(found, key=lambda item: item[:2])}
+        if (probe := _probe(scene, image, topic, number, offset)) is not None:
+            target = group.target.get(scene.flow.target_topic(topic), {}).get(number)
+            within = target is None or target <= (image.offset or 0)
+            probes.append((within, (group.group, topic, number), probe))
+    return {place: probe for _, place, probe in sorted(probes, key=lambda entry: entry[:2])}
 
 
-def _probe(scene: Scene, known: Image, topic: str, number: int, offset: int) -> Probe | None:
-    here, there = scene.partitions(topic, number)
-    if here is None or there is None:
+def _probe(scene: Scene, image: Image, topic: str, number: int, offset: int) -> Probe | None:
+    log, copy = scene.partitions(topic, number)
+    if log is None or copy is None:
         return None
-    offset, least = max(offset, here.log_start), max(known.offset or 0, there.log_start)
-    if scene.through(topic, number) and offset >= here.end - AROUND:
+    offset, least = max(offset, log.log_start), max(image.offset or 0, copy.log_start)
+    if scene.through(topic, number) and offset >= log.end - AROUND:
         # A group that reads committed records stays before the markers at the end.
         return Probe(
             offset,
-            (max(here.log_start, here.end - AROUND), here.end),
-            (max(least, there.end - AROUND), there.end),
-            there.end,
+            (max(log.log_start, log.end - AROUND), log.end),
+            (max(least, copy.end - AROUND), copy.end),
+            copy.end,
         )
-    at = known.candidate
-    if offset >= here.end or at is None or at >= there.end:
+    at = image.candidate
+    if offset >= log.end or at is None or at >= copy.end:
         return None
     return Probe(
         offset,
-        (offset, min(here.end, offset + AROUND)),
-        (max(least, at - AROUND), min(there.end, at + AROUND)),
+        (offset, min(log.end, offset + AROUND)),
+        (max(least, at - AROUND), min(copy.end, at + AROUND)),
         None,
     )
 
@@ -197,37 +195,37 @@ def parities(scene: Scene, groups: Sequence[GroupOffsets]) -> tuple[list[GroupPa
     """Rows of the groups, and what the next report has to know."""
     rows: dict[str, list[tuple[GroupPartition, bool | None]]] = {}
     late: Late = {}
-    for group, topic, number, offset in places(scene.flow, groups):
-        known = scene.image(group.group, topic, number, offset)
+    for group, topic, number, offset in committed_offsets(scene.flow, groups):
+        image = scene.image(group.group, topic, number, offset)
         checkpoint = scene.checkpoint(group.group, topic, number)
         target = group.target.get(scene.flow.target_topic(topic), {}).get(number)
         key = f"{group.group} {topic} {number}"
-        if known is not None and _behind(scene, known, offset, checkpoint, target):
-            said = [checkpoint.upstream, checkpoint.downstream] if checkpoint else None
+        if image is not None and _behind(scene, image, offset, checkpoint, target):
+            written = [checkpoint.upstream, checkpoint.downstream] if checkpoint else None
             former = scene.late.get(key)
-            late[key] = (said, former[1] if former and former[0] == said else scene.now_ms)
+            late[key] = (written, former[1] if former and former[0] == written else scene.now_ms)
         waited_ms = scene.now_ms - late[key][1] if key in late else 0
         rows.setdefault(group.group, []).append(
             _partition(
-                scene, group, topic, number, known,
+                scene, group, topic, number, image,
                 stale=waited_ms > INTERVALS * scene.flow.checkpoint_seconds * 1000,
             )
         )  # fmt: skip
-    return [_group(scene.flow, name, some) for name, some in rows.items()], late
+    return [_group(scene.flow, name, partitions) for name, partitions in rows.items()], late
 
 
 def _behind(
-    scene: Scene, known: Image, offset: int, checkpoint: OffsetSync | None, target: int | None
+    scene: Scene, image: Image, offset: int, checkpoint: OffsetSync | None, target: int | None
 ) -> bool:
     """Whether the mirror has a checkpoint to write and has not written it yet.
 
     It writes a new checkpoint only where that moves the group on the target.
     """
-    if known.translated is None or scene.translation.checkpoints is None:
+    if image.translated is None or scene.translation.checkpoints is None:
         return False
     if checkpoint is None or target is None:
         return True
-    return checkpoint.upstream < offset and checkpoint.downstream < known.translated
+    return checkpoint.upstream < offset and checkpoint.downstream < image.translated
 
 
 def _partition(
@@ -235,27 +233,28 @@ def _partition(
     group: GroupOffsets,
     topic: str,
     number: int,
-    known: Image | None,
+    image: Image | None,
     *,
     stale: bool,
 ) -> tuple[GroupPartition, bool | None]:
-    """One row, and whether the group is ready there; ``None``: it is not judged."""
-    there, checkpoint = scene.flow.target_topic(topic), scene.checkpoint(group.group, topic, number)
-    target = group.target.get(there, {}).get(number)
-    place = known.offset if known else None
+    """One row, and whether the group is ready there; ``None``: it is at work on the target."""
+    target_topic = scene.flow.target_topic(topic)
+    checkpoint = scene.checkpoint(group.group, topic, number)
+    target = group.target.get(target_topic, {}).get(number)
+    place = image.offset if image else None
     active = group.target_state not in (*INACTIVE, None)
     reread = skip = reread_most = skip_most = None
-    if known is not None and place is not None and target is not None and not active:
-        _, partition = scene.partitions(topic, number)
+    if image is not None and place is not None and target is not None and not active:
+        copy = scene.target.log(target_topic, number)
         # What has left the target's log cannot be read there any more.
-        begins = max(target, partition.log_start if partition else 0)
-        reread, skip = max(0, place - begins), _skip(known, place, begins)
-        reread_most = max(0, (place if known.exact else known.at_most) - begins)
+        begins = max(target, copy.log_start if copy else 0)
+        reread, skip = max(0, place - begins), _skip(image, place, begins)
+        reread_most = max(0, (place if image.exact else image.at_most) - begins)
         skip_most = max(0, begins - place)
     ready = skip == 0 and (scene.bound is None or (reread_most or 0) <= scene.bound)
     reasons: list[tuple[bool, GroupState]] = [
         (active, "active_on_target"),
-        (known is None, "unknown"),
+        (image is None, "unknown"),
         (place is None, "unmapped"),
         (stale and target is None, "stale"),
         (target is None, "not_synced"),
@@ -267,31 +266,31 @@ def _partition(
     ]
     state = next(state for holds, state in reasons if holds)
     row = GroupPartition(
-        topic, there, number, state, group.source[topic][number], place,
-        known is not None and known.exact,
+        topic, target_topic, number, state, group.source[topic][number], place,
+        image is not None and image.exact,
         (checkpoint.upstream, checkpoint.downstream) if checkpoint else None,
         max(0.0, (scene.now_ms - checkpoint.timestamp_ms) / 1000) if checkpoint else None,
         target, reread, skip,
-        known.estimate if known and not known.exact else None, reread_most, skip_most,
+        image.estimate if image and not image.exact else None, reread_most, skip_most,
     )  # fmt: skip
     return row, None if active else ready
 
 
-def _skip(known: Image, place: int, begins: int) -> int | None:
+def _skip(image: Image, place: int, begins: int) -> int | None:
     """Records that would never be read; where the place is not known exactly, at least so many."""
     if begins <= place:
         return 0
-    if known.exact:
+    if image.exact:
         return begins - place
-    return begins - known.at_most if begins > known.at_most else None
+    return begins - image.at_most if begins > image.at_most else None
 
 
 def _group(
     flow: Flow, group: str, rows: Sequence[tuple[GroupPartition, bool | None]]
 ) -> GroupParity:
     partitions = tuple(row for row, _ in rows)
-    judged = [ready for _, ready in rows if ready is not None]
-    # Of a group at work there nothing is asked, and one that has read nothing can miss nothing.
+    ready = [is_ready for _, is_ready in rows if is_ready is not None]
+    # A group at work on the target is not compared; one that has read nothing can miss nothing.
     counted = [
         row
         for row in partitions
@@ -302,7 +301,7 @@ def _group(
         flow.name,
         group,
         min((row.state for row in partitions), key=WORST.index),
-        sum(judged) / len(judged) if judged else None,
+        sum(ready) / len(ready) if ready else None,
         _least([row.reread for row in counted]),
         # That some partitions lose nothing says nothing of the others.
         skip if skip or all(row.skip is not None for row in counted) else None,
@@ -312,13 +311,11 @@ def _group(
     )
 
 
-def _least(some: Sequence[int | None]) -> int | None:
+def _least(numbers: Sequence[int | None]) -> int | None:
     """Sum of what is known; ``None``: nothing is."""
-    known = [each for each in some if each is not None]
-    return sum(known) if known else None
+    return None if set(numbers) <= {None} else sum(number or 0 for number in numbers)
 
 
-def _most(some: Sequence[int | None]) -> int | None:
+def _most(numbers: Sequence[int | None]) -> int | None:
     """Sum, if all of them are known."""
-    known = [each for each in some if each is not None]
-    return sum(known) if some and len(known) == len(some) else None
+    return None if not numbers or None in numbers else sum(number or 0 for number in numbers)

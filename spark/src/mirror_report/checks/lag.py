@@ -22,7 +22,7 @@ from mirror_report.model import (
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one observation found out about a flow beside the offsets of its logs.
+    """What one observation holds of a flow beside the offsets of its logs.
 
     :param positions: where the mirror is; absent: not known.
     :param ages: timestamp (ms) of the oldest record waiting; ``None``: only transaction markers
@@ -176,7 +176,7 @@ class _Partition:
         return None if timestamp is None or timestamp < 0 else self._ago(timestamp)
 
     def _waits(self, records: int, seconds: float | None) -> tuple[float | None, bool]:
-        """Age of the oldest record waiting, held to what earlier observations saw."""
+        """Age of the oldest record waiting, bounded by earlier observations."""
         if not records:
             return 0.0, False
         if not self.history.observed_at:
@@ -195,13 +195,11 @@ class _Partition:
         return None if size is None or held <= 0 else round(size * records / held)
 
     def _position_age(self, mirror: MirrorStatus, baseline: Baseline) -> float | None:
-        at_ms: int | None = None
-        if self.position.source == "connect_offsets":
-            at_ms = mirror.committed_at_ms.get(self.place)
-        elif self.position.source == "group_commit":
-            at_ms = self.past.moved_at(self.position.offset)
-        elif self.position.source == "baseline":
-            at_ms = baseline.recorded_at_ms
+        at_ms = {
+            "connect_offsets": mirror.committed_at_ms.get(self.place),
+            "group_commit": self.past.moved_at(self.position.offset),
+            "baseline": baseline.recorded_at_ms,
+        }.get(self.position.source)
         return None if at_ms is None else self._ago(at_ms)
 
     def _behind(
@@ -215,8 +213,8 @@ class _Partition:
     ) -> bool:
         """Whether lag is above one of its bounds."""
         # A record may be older than its arrival; earlier observations correct it.
-        known = [waits] if waits is not None and not at_least else [seconds, waits]
-        age = max((each for each in known if each is not None), default=None)
+        ages = [waits] if waits is not None and not at_least else [seconds, waits]
+        age = max((each for each in ages if each is not None), default=None)
         return any(
             bound is not None and value is not None and value > bound
             for bound, value in (

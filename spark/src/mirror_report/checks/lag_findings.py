@@ -1,11 +1,11 @@
 """What the lag of a flow means to an operator: rows in, findings out; no I/O."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mirror_report.checks import remedies
 from mirror_report.checks.verdict import finding
-from mirror_report.config import Cluster, Flow, Warn
+from mirror_report.config import Cluster, Flow
 from mirror_report.engines import PositionStore
 from mirror_report.model import (
     Finding,
@@ -17,12 +17,10 @@ from mirror_report.model import (
     Place,
 )
 
-SHOWN = 3
 
-
-def judge(
+def findings(
     flow: Flow, rows: Sequence[PartitionLag], group: GroupSnapshot, source: Cluster
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """One finding per topic and bad state, and one if nobody mirrors and nothing waits.
 
     Losses have a module of their own.
@@ -36,28 +34,26 @@ def judge(
             state = "STOPPED"
         if state not in ("OK", "IDLE", "TRUNCATED"):
             by_topic.setdefault((row.topic, state), []).append(row)
-    found = [_of_state(flow, state, some, group, source) for (_, state), some in by_topic.items()]
+    for (_, state), partitions in by_topic.items():
+        yield _of_state(flow, state, partitions, group, source)
     if not group.members and rows and not any(row.lag_records for row in rows):
-        known = all(row.lag_records is not None for row in rows)
         what = (
-            "nothing waits, and nobody would mirror it" if known
+            "nothing waits, and nobody would mirror it"
+            if all(row.lag_records is not None for row in rows)
             else "whether records wait is not known, and nobody would mirror them"
-        )  # fmt: skip
-        found.append(
-            finding(
-                "not_running",
-                f"{what}: group {flow.group_id} has no member (state {group.state})",
-                remedies.start(flow),
-                flow=flow.name,
-            )
         )
-    return found
+        yield finding(
+            "not_running",
+            f"{what}: group {flow.group_id} has no member (state {group.state})",
+            remedies.start(flow),
+            flow=flow.name,
+        )
 
 
 def _of_state(
     flow: Flow, state: LagState, rows: Sequence[PartitionLag], group: GroupSnapshot, source: Cluster
 ) -> Finding:
-    """What a state says of those partitions of one topic that are in it."""
+    """One state of those partitions of a topic that are in it."""
     topic, behind, age = rows[0].topic, sum(row.lag_records or 0 for row in rows), _oldest(rows)
     where = f"on {len(rows)} partition{'s' if len(rows) != 1 else ''}"
     never = any(row.catches_up is False for row in rows)
@@ -114,15 +110,15 @@ def _of_state(
 def _oldest(rows: Sequence[PartitionLag]) -> str:
     """For how long the oldest record waits: its own date counts only if nothing else is known."""
     waits = [
-        (row.lag_seconds, False)
+        (row.lag_seconds or 0.0, False)
         if row.waiting_seconds is None
         else (row.waiting_seconds, row.waiting_at_least)
         for row in rows
+        if row.lag_seconds is not None or row.waiting_seconds is not None
     ]
-    known = [(seconds, at_least) for seconds, at_least in waits if seconds is not None]
-    if not known:
+    if not waits:
         return ""
-    seconds, at_least = max(known)
+    seconds, at_least = max(waits)
     return f", the oldest for {'at least ' if at_least else ''}{seconds:.0f} s"
 
 
@@ -133,17 +129,19 @@ def _holder(flow: Flow) -> str:
     return f"group {flow.group_id}"
 
 
-def hung(
-    flow: Flow, transactions: Mapping[Place, OpenTransaction], source: Cluster, warn: Warn
-) -> list[Finding]:
-    """Transactions open for longer than a position may stay, by topic: no fault of the mirror."""
+def hung_transactions(
+    flow: Flow, transactions: Mapping[Place, OpenTransaction], source: Cluster, bound: float
+) -> Iterator[Finding]:
+    """Transactions that are open for too long, by topic: no fault of the mirror.
+
+    :param bound: seconds for which a position may stay.
+    """
     by_topic: dict[str, dict[int, OpenTransaction]] = {}
     for (name, partition), transaction in transactions.items():
-        if transaction.seconds >= warn.stalled_seconds:
+        if transaction.seconds >= bound:
             by_topic.setdefault(name, {})[partition] = transaction
-    found = []
-    for name, some in sorted(by_topic.items()):
-        partition, oldest = max(some.items(), key=lambda item: item[1].seconds)
+    for name, hung in sorted(by_topic.items()):
+        partition, oldest = max(hung.items(), key=lambda entry: entry[1].seconds)
         whose = "" if oldest.transactional_id is None else f" of {oldest.transactional_id}"
         abort = remedies.tool(
             source, "kafka-transactions.sh", "abort", "--topic", name, "--partition",
@@ -153,27 +151,29 @@ def hung(
             "hung_transaction",
             f"{name}: a transaction{whose} is open for "
             f"{'at least ' if oldest.at_least else ''}{oldest.seconds:.0f} s in partition "
-            f"{partition} ({len(some)} in all); readers of committed records wait for it, and "
+            f"{partition} ({len(hung)} in all); readers of committed records wait for it, and "
             "what follows it is neither counted as lag nor compared",
             f"If its producer is gone, end it: {abort}",
             flow=flow.name,
             topic=name,
-            count=len(some),
+            count=len(hung),
         )
-        found.append(replace(hanging, partition=partition))
-    return found
+        yield replace(hanging, partition=partition)
 
 
-def heartbeat(flow: Flow, status: FlowStatus, warn: Warn, source: Cluster) -> list[Finding]:
-    """An old heartbeat on the target: the pipe does not carry."""
-    age, bound = status.heartbeat_age_seconds, warn.heartbeat_seconds
-    if age is None or bound is None or age <= bound:
-        return []
-    read = remedies.tool(
-        source, "kafka-get-offsets.sh", "--topic", "heartbeats", "--time", "max-timestamp"
-    )
-    return [
-        finding(
+def old_heartbeat(
+    flow: Flow, status: FlowStatus, bound: float | None, source: Cluster
+) -> Iterator[Finding]:
+    """An old heartbeat on the target: the pipe does not carry.
+
+    :param bound: of its age in seconds; ``None``: none.
+    """
+    age = status.heartbeat_age_seconds
+    if age is not None and bound is not None and age > bound:
+        read = remedies.tool(
+            source, "kafka-get-offsets.sh", "--topic", "heartbeats", "--time", "max-timestamp"
+        )
+        yield finding(
             "heartbeat",
             f"the newest heartbeat of {flow.source} on {flow.target} is {age:.0f} s old",
             f"Run {read} twice. If it grows, the mirror brings nothing: on "
@@ -181,10 +181,9 @@ def heartbeat(flow: Flow, status: FlowStatus, warn: Warn, source: Cluster) -> li
             "set mirror_report_warn_heartbeat_seconds to null if they were switched off",
             flow=flow.name,
         )
-    ]
 
 
-def unreadable(
+def unreadable_records(
     flow: Flow,
     source: Cluster,
     asked: Mapping[Place, tuple[int, int]],
@@ -215,12 +214,10 @@ def unreadable(
     ]  # fmt: skip
 
 
-def not_asked(flow: Flow, lagging: int, asked: int) -> list[Finding]:
+def ages_not_asked(flow: Flow, lagging: int, asked: int) -> Iterator[Finding]:
     """Partitions with lag whose oldest record was not read."""
-    if lagging <= asked:
-        return []
-    return [
-        finding(
+    if lagging > asked:
+        yield finding(
             "not_checked",
             f"the age of the oldest record was read for {asked} of {lagging} partitions with lag: "
             "those that have waited longest",
@@ -229,4 +226,3 @@ def not_asked(flow: Flow, lagging: int, asked: int) -> list[Finding]:
             flow=flow.name,
             count=lagging - asked,
         ).rated("ok")
-    ]

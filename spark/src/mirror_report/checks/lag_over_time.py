@@ -17,14 +17,13 @@ SHARES = POINTS - SPAN_MS // GAP_MS - 2
 Lags = Mapping[str, int | None]
 
 
-def by_topic(rows: Sequence[PartitionLag]) -> dict[str, int | None]:
+def lag_by_topic(rows: Sequence[PartitionLag]) -> dict[str, int | None]:
     """Lag of each topic; a sum with an unknown part is unknown."""
-    found: dict[str, int | None] = {}
+    lags: dict[str, int | None] = {}
     for row in rows:
-        known = found.get(row.topic, 0)
-        lag = row.lag_records
-        found[row.topic] = None if lag is None or known is None else known + lag
-    return found
+        total, lag = lags.get(row.topic, 0), row.lag_records
+        lags[row.topic] = None if lag is None or total is None else total + lag
+    return lags
 
 
 def points(
@@ -36,10 +35,10 @@ def points(
     drawn: observations within one become a point with their lowest and highest lag and the last
     one's. Where lag stays the same only its beginning and end are kept.
 
-    :param lags: when (ms) and what was seen, oldest first.
+    :param lags: when (ms), and the lag then, oldest first.
     """
-    seen = [observed for observed in lags if observed[0] >= now_ms - SPAN_MS]
-    return [point for topic in sorted(topics) for point in _turns(_line(flow, topic, seen))]
+    recent = [observed for observed in lags if observed[0] >= now_ms - SPAN_MS]
+    return [point for topic in sorted(topics) for point in _turns(_line(flow, topic, recent))]
 
 
 def _line(flow: str, topic: str, lags: Sequence[tuple[int, Lags]]) -> list[LagPoint]:

@@ -22,7 +22,7 @@ Ranges = list[list[int]]
 Losses = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
-def observe(
+def newly_lost(
     flow: Flow,
     observed: Observed,
     next_offsets: Mapping[Place, int],
@@ -31,7 +31,7 @@ def observe(
     baseline: Baseline,
     rises: Mapping[Place, int],
 ) -> dict[Place, tuple[Ranges, Ranges]]:
-    """What is lost by this observation, and what may be lost, by partition.
+    """Offsets that this observation shows to be lost, and that may be lost, by partition.
 
     :param next_offsets: to copy; without the partitions of recreated topics.
     :param history: earlier observations.
@@ -39,7 +39,7 @@ def observe(
     :param rises: offsets the mirror has passed over since the last run, by its offset syncs.
     """
     source, mirror = observed.source, observed.mirror
-    found: dict[Place, tuple[Ranges, Ranges]] = {}
+    losses: dict[Place, tuple[Ranges, Ranges]] = {}
     for place, offset in next_offsets.items():
         name, number = place
         begun = positions.begin(flow, source.topics[name], number, baseline)
@@ -65,8 +65,8 @@ def observe(
             certain = False
         if begin < start:
             gone = [[begin, start]]
-            found[place] = (gone, []) if certain else ([], gone)
-    return found
+            losses[place] = (gone, []) if certain else ([], gone)
+    return losses
 
 
 def _next_offset_before(history: FlowHistory, place: Place, begin: int | None) -> int | None:
@@ -84,43 +84,43 @@ def _next_offset_before(history: FlowHistory, place: Place, begin: int | None) -
 
 def _copied(flow: Flow, target: ClusterSnapshot, place: Place, sync: OffsetSync | None) -> int:
     """Offset up to which records were copied, by what the target holds past the newest sync."""
-    topic = target.topics.get(flow.target_topic(place[0]))
-    there = topic.partitions.get(place[1]) if topic is not None else None
-    if sync is None or there is None or sync.downstream >= there.end:
+    copy = target.log(flow.target_topic(place[0]), place[1])
+    if sync is None or copy is None or sync.downstream >= copy.end:
         return 0
-    return sync.upstream + there.end - sync.downstream
+    return sync.upstream + copy.end - sync.downstream
 
 
-def remember(
+def with_new(
     before: Losses,
-    seen: Mapping[Place, tuple[Ranges, Ranges]],
+    new: Mapping[Place, tuple[Ranges, Ranges]],
     at_ms: int,
     baseline: Baseline,
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """What is known to be lost after this observation; a baseline forgets the time before.
+    """Losses up to this observation; a baseline forgets the time before.
 
+    :param new: of this observation, by :func:`newly_lost`.
     :param baseline: the flow's.
     """
     kept: dict[str, dict[str, dict[str, Any]]] = {}
-    for name, some in before.items():
+    for name, partitions in before.items():
         since_ms = accepted_ms(baseline, name)
-        for number, entry in some.items():
+        for number, entry in partitions.items():
             if entry["at"] > since_ms:
                 kept.setdefault(name, {})[number] = dict(entry)
-    for (name, partition), (lost, maybe) in seen.items():
+    for (name, partition), (lost, maybe) in new.items():
         topic = kept.setdefault(name, {})
         entry = topic.get(str(partition), {"lost": [], "maybe": []})
-        certain = union([*entry["lost"], *lost])
+        certain = merged([*entry["lost"], *lost])
         topic[str(partition)] = {
             "at": at_ms,
             "lost": certain,
-            "maybe": without(union([*entry["maybe"], *maybe]), certain),
+            "maybe": less(merged([*entry["maybe"], *maybe]), certain),
         }
     return kept
 
 
 def accepted_ms(baseline: Baseline, topic: str) -> int:
-    """Until when what is known to be lost of a topic of the source is accepted (ms)."""
+    """Until when losses of a topic of the source are accepted (ms)."""
     since = (of.losses_since_ms or 0 for of in (baseline, baseline.topic(topic)))
     return max(*since, baseline.accepted.get(topic, 0))
 
@@ -128,49 +128,49 @@ def accepted_ms(baseline: Baseline, topic: str) -> int:
 def counts(kept: Losses) -> dict[Place, tuple[int, int]]:
     """Offsets lost, and offsets that may be lost besides."""
     return {
-        (name, int(number)): (size(entry["lost"]), size(entry["maybe"]))
-        for name, some in kept.items()
-        for number, entry in some.items()
+        (name, int(number)): (offsets_in(entry["lost"]), offsets_in(entry["maybe"]))
+        for name, partitions in kept.items()
+        for number, entry in partitions.items()
     }
 
 
-def union(ranges: Sequence[Sequence[int]]) -> Ranges:
+def merged(ranges: Sequence[Sequence[int]]) -> Ranges:
     """The same offsets in disjoint ranges."""
-    found: Ranges = []
+    disjoint: Ranges = []
     for begin, end in sorted(map(tuple, ranges)):
-        if found and begin <= found[-1][1]:
-            found[-1][1] = max(found[-1][1], end)
+        if disjoint and begin <= disjoint[-1][1]:
+            disjoint[-1][1] = max(disjoint[-1][1], end)
         else:
-            found.append([begin, end])
-    return found
+            disjoint.append([begin, end])
+    return disjoint
 
 
-def without(ranges: Ranges, taken: Ranges) -> Ranges:
+def less(ranges: Ranges, taken: Ranges) -> Ranges:
     """Ranges less what others hold."""
-    found = ranges
     for begin, end in taken:
-        found = [
+        ranges = [
             part
-            for a, b in found
+            for a, b in ranges
             for part in ([a, min(b, begin)], [max(a, end), b])
             if part[0] < part[1]
         ]
-    return found
+    return ranges
 
 
-def size(ranges: Ranges) -> int:
-    """Number of offsets."""
+def offsets_in(ranges: Ranges) -> int:
+    """Number of offsets in ranges."""
     return sum(end - begin for begin, end in ranges)
 
 
-def judge(flow: Flow, kept: Losses, cluster: Cluster) -> Iterator[Finding]:
+def findings(flow: Flow, kept: Losses, cluster: Cluster) -> Iterator[Finding]:
     """One finding per topic and kind.
 
     :param cluster: the source.
     """
-    for name, some in sorted(kept.items()):
-        lost = {int(number): size(entry["lost"]) for number, entry in some.items()}
-        certain, maybe = sum(lost.values()), sum(size(entry["maybe"]) for entry in some.values())
+    for name, partitions in sorted(kept.items()):
+        entries = partitions.values()
+        lost = {int(number): offsets_in(entry["lost"]) for number, entry in partitions.items()}
+        certain, maybe = sum(lost.values()), sum(offsets_in(entry["maybe"]) for entry in entries)
         first = [
             f"partition {number}: {count}" for number, count in sorted(lost.items())[:5] if count
         ]

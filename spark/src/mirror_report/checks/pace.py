@@ -20,8 +20,8 @@ def rates(
     former_end, former = past.end_at(base), past.next_offset_at(base)
     produced = None if former_end is None else (end - former_end) / seconds
     # A mirror that was set back has no rate.
-    known = former is not None and former <= next_offset
-    return produced, (next_offset - (former or 0)) / seconds if known else None
+    set_back = former is None or former > next_offset
+    return produced, None if set_back else (next_offset - (former or 0)) / seconds
 
 
 def catching_up(

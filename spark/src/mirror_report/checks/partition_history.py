@@ -75,9 +75,9 @@ class PartitionHistory:
     def first_change(self, after_ms: int) -> int | None:
         """When end or position was first seen changed after a time (ms); ``None``: never."""
         later = (
-            some[at][0]
-            for some in (self.ends, self.positions)
-            if (at := bisect_right(some, after_ms, key=itemgetter(0))) < len(some)
+            entries[at][0]
+            for entries in (self.ends, self.positions)
+            if (at := bisect_right(entries, after_ms, key=itemgetter(0))) < len(entries)
         )
         return min(later, default=None)
 
@@ -125,55 +125,48 @@ class FlowHistory:
         return max(base, self.observation_before(now_ms if first is None else first) or base)
 
 
-def read(lines: Iterable[Mapping[str, Any]], until_ms: int = 2**62) -> FlowHistory:
+def of_lines(lines: Iterable[Mapping[str, Any]], until_ms: int = 2**62) -> FlowHistory:
     """A flow's history from its lines; a line that is not of its format is passed over.
 
     :param until_ms: lines of later times are passed over: a clock went back since.
     """
     observed_at: list[int] = []
-    found: dict[str, dict[int, PartitionHistory]] = {}
+    partitions: dict[Place, PartitionHistory] = {}
     for line in lines:
         if not _is_line(line) or not (observed_at[-1:] or [0])[0] <= line["at"] <= until_ms:
             continue
         at_ms = line["at"]
         observed_at.append(at_ms)
         for name, numbers in line["seen"].items():
-            topic = found.setdefault(name, {})
             each = iter(numbers)
-            for partition, end, position, through in zip(each, each, each, each, strict=True):
-                past = topic.get(partition)
+            for number, end, position, through in zip(each, each, each, each, strict=True):
+                past = partitions.get((name, number))
                 if past is None or end < past.ends[-1][1]:
-                    topic[partition] = PartitionHistory(
-                        [(at_ms, end)], [(at_ms, position, through)]
-                    )
-                    continue
-                if end != past.ends[-1][1]:
+                    past = partitions[name, number] = PartitionHistory()
+                if not past.ends or end != past.ends[-1][1]:
                     past.ends.append((at_ms, end))
-                if past.positions[-1][1:] != (position, through):
+                if not past.positions or past.positions[-1][1:] != (position, through):
                     past.positions.append((at_ms, position, through))
-    return FlowHistory(
-        observed_at,
-        {(name, number): past for name, some in found.items() for number, past in some.items()},
-    )
+    return FlowHistory(observed_at, partitions)
 
 
 def _is_line(line: Mapping[str, Any]) -> bool:
-    at_ms, seen = line.get("at"), line.get("seen")
+    topics = line.get("seen")
     return (
-        isinstance(at_ms, int)
-        and isinstance(seen, dict)
+        isinstance(line.get("at"), int)
+        and isinstance(topics, dict)
         and all(
             isinstance(numbers, list)
             and len(numbers) % WIDTH == 0
             and set(map(type, numbers)) <= {int, type(None)}
             and None not in numbers[0::WIDTH]
             and None not in numbers[1::WIDTH]
-            for numbers in seen.values()
+            for numbers in topics.values()
         )
     )
 
 
-def through(
+def ends_of_markers(
     history: FlowHistory,
     source: ClusterSnapshot,
     positions: Positions,
@@ -181,26 +174,25 @@ def through(
 ) -> dict[Place, int]:
     """Offsets up to which nothing but transaction markers lies behind the position.
 
-    What an observation has found out holds as long as the position stays.
+    What one observation has shown holds as long as the position stays.
 
-    :param drained: log end of partitions of which this observation has found it out.
+    :param drained: log end of the partitions that this observation shows to hold nothing else.
     """
-    found: dict[Place, int] = {}
-    for name, topic in source.topics.items():
-        for number in topic.partitions:
-            position, place = positions.get(name, {}).get(number), (name, number)
-            if position is None:
-                continue
-            following = history.at(place).next_offset(position)
-            # Where the log begins behind the position, records went that were never mirrored.
-            if place in drained and topic.partitions[number].log_start <= position:
-                following = drained[place]
-            if following > position:
-                found[place] = following
-    return found
+    ends: dict[Place, int] = {}
+    for place, log in source.logs():
+        position = positions.get(place[0], {}).get(place[1])
+        if position is None:
+            continue
+        following = history.at(place).next_offset(position)
+        # Where the log begins behind the position, records went that were never mirrored.
+        if place in drained and log.log_start <= position:
+            following = drained[place]
+        if following > position:
+            ends[place] = following
+    return ends
 
 
-def line(
+def new_line(
     history: FlowHistory,
     source: ClusterSnapshot,
     positions: Positions,
@@ -211,20 +203,17 @@ def line(
 
     :param isolation: how the mirror reads, which says where a log ends for it.
     """
-    seen: dict[str, list[int | None]] = {}
-    for name, topic in source.topics.items():
-        committed = positions.get(name, {})
-        for number, log in topic.partitions.items():
-            place = (name, number)
-            now = (committed.get(number), through.get(place))
-            past = history.partitions.get(place)
-            end = log.end_for(isolation)
-            if past is None or past.ends[-1][1] != end or past.positions[-1][1:] != now:
-                seen.setdefault(name, []).extend((number, end, *now))
-    return {"at": source.taken_at_ms, "seen": seen}
+    changed: dict[str, list[int | None]] = {}
+    for (name, number), log in source.logs():
+        now = (positions.get(name, {}).get(number), through.get((name, number)))
+        past = history.partitions.get((name, number))
+        end = log.end_for(isolation)
+        if past is None or past.ends[-1][1] != end or past.positions[-1][1:] != now:
+            changed.setdefault(name, []).extend((number, end, *now))
+    return {"at": source.taken_at_ms, "seen": changed}
 
 
-def thinned(
+def fewer_lines(
     lines: Iterable[Mapping[str, Any]], topics: Collection[str], now_ms: int, days: int
 ) -> list[dict[str, Any]]:
     """A shorter history that says the same, less precisely the older it is.
@@ -234,25 +223,22 @@ def thinned(
     """
     whole = [line for line in lines if _is_line(line) and line["at"] <= now_ms]
     recent = sorted({line["at"] for line in whole if line["at"] >= now_ms - days * 86_400_000})
-    kept: set[int] = set()
-    slots: set[tuple[int, int]] = set()
+    slots: dict[tuple[int, int], int] = {}
     for at_ms in recent:
         # Slots are powers of two: one holds two smaller ones, so the first of each stays.
         width = 1 << max(0, int((now_ms - at_ms) / SPACING).bit_length() - 1)
-        slot = (width, at_ms // width)
-        if slot not in slots:
-            slots.add(slot)
-            kept.add(at_ms)
+        slots.setdefault((width, at_ms // width), at_ms)
+    kept = set(slots.values())
     shorter: list[dict[str, Any]] = []
     pending: dict[str, dict[int, list[int | None]]] = {}
     for line in whole:
         for name, numbers in line["seen"].items():
             if name in topics:
-                some = pending.setdefault(name, {})
+                partitions = pending.setdefault(name, {})
                 for at in range(0, len(numbers), WIDTH):
-                    some[numbers[at]] = numbers[at : at + WIDTH]
+                    partitions[numbers[at]] = numbers[at : at + WIDTH]
         if line["at"] in kept:
-            seen = {name: [*chain.from_iterable(some.values())] for name, some in pending.items()}
-            shorter.append({"at": line["at"], "seen": seen})
+            last = {name: [*chain.from_iterable(each.values())] for name, each in pending.items()}
+            shorter.append({"at": line["at"], "seen": last})
             pending = {}
     return shorter

@@ -1,11 +1,11 @@
 """What the identity lacks of what a flow needs: answers of a cluster in, findings out; no I/O.
 
-A permission on names that begin alike, or on all, is judged by the names the flow has now, and by
-one that nobody uses: if that is allowed, later names are.
+A permission on names that begin alike, or on all, is there if it is granted on the names the flow
+has now, and on one that nobody uses: if that is allowed, later names are.
 """
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mirror_report.checks.verdict import finding
@@ -50,12 +50,12 @@ def names_of(
         return [CLUSTER]
     if row.pattern == "literal" and row.name != EVERY:
         return [row.name]
-    known: Iterable[str] = ()
+    names: Iterable[str] = ()
     if row.resource == "topic":
-        known = topics if row.cluster == flow.source else map(flow.target_topic, topics)
+        names = topics if row.cluster == flow.source else map(flow.target_topic, topics)
     elif row.resource == "group":
-        known = groups
-    return sorted(name for name in known if row.name == EVERY or name.startswith(row.name))
+        names = groups
+    return sorted(name for name in names if row.name == EVERY or name.startswith(row.name))
 
 
 def nobodys(row: Permission) -> str | None:
@@ -71,46 +71,46 @@ def questions(
     flow: Flow, rows: Iterable[Permission], topics: Collection[str], groups: Collection[str]
 ) -> dict[Resource, set[str]]:
     """What has to be asked: resource -> operations."""
-    wanted: dict[Resource, set[str]] = {}
+    asked: dict[Resource, set[str]] = {}
     for row in rows:
-        probe = nobodys(row)
-        for name in [*names_of(flow, row, topics, groups), *([probe] if probe else [])]:
-            wanted.setdefault((row.resource, name), set()).add(row.operation)
-    return wanted
+        for name in [*names_of(flow, row, topics, groups), nobodys(row)]:
+            if name is not None:
+                asked.setdefault((row.resource, name), set()).add(row.operation)
+    return asked
 
 
-def judge(
+def findings(
     flow: Flow,
     cluster: Cluster,
     rows: Iterable[Permission],
     answers: Answers,
     topics: Collection[str],
     groups: Collection[str],
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """One finding per permission that is missing, and one for all that could not be asked.
 
     :param rows: what is needed on the cluster that answered.
     :param topics: as of :func:`names_of`, like ``groups``.
     """
-    found = []
     unknown: dict[Permission, str] = {}
     for row in rows:
-        said = _row(row, names_of(flow, row, topics, groups), answers)
-        if isinstance(said, Lack):
-            found.append(_missing(flow, cluster, said))
-        elif said:
-            unknown[row] = said
-    return found + _unknown(flow, cluster, unknown)
+        lack = _lack(row, names_of(flow, row, topics, groups), answers)
+        if isinstance(lack, Lack):
+            yield _missing(flow, cluster, lack)
+        elif lack:
+            unknown[row] = lack
+    if unknown:
+        yield _unknown(flow, cluster, unknown)
 
 
-def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
+def _lack(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
     """The lack, or why it is unknown; an empty text: it is allowed."""
 
     def access(name: str) -> Access:
         return answers.get((row.resource, name), Access())
 
-    said = {name: access(name).operations.get(row.operation) for name in names}
-    refused = [name for name, allowed in said.items() if allowed is False]
+    granted = {name: access(name).operations.get(row.operation) for name in names}
+    refused = [name for name, allowed in granted.items() if allowed is False]
     if refused:
         # What exists has no need of being created.
         needed = [name for name in refused if row.operation != "CREATE" or not access(name).exists]
@@ -119,15 +119,15 @@ def _row(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str:
     later = access(probe).operations.get(row.operation) if probe else True
     if later is False and (row.operation == "CREATE" or not names):
         return Lack(row, probe or row.name, pressing=not names)
-    open_ = [name for name, allowed in said.items() if allowed is None]
     if later is False:
         return "allowed on the names that are visible, and not on others that begin so"
     if not names and later is None:
         return f"no {row.resource} that begins so is visible"
-    if not open_:
+    unanswered = next((name for name, allowed in granted.items() if allowed is None), None)
+    if unanswered is None:
         return ""
-    absent = access(open_[0]).exists is False
-    return f"{open_[0]} does not exist yet" if absent else "Kafka does not say"
+    absent = access(unanswered).exists is False
+    return f"{unanswered} does not exist yet" if absent else "Kafka does not say"
 
 
 def principal_of(cluster: Cluster) -> str:
@@ -158,35 +158,28 @@ def _missing(flow: Flow, cluster: Cluster, lack: Lack) -> Finding:
     ).rated(severity)
 
 
-def _unknown(flow: Flow, cluster: Cluster, why: Mapping[Permission, str]) -> list[Finding]:
+def _unknown(flow: Flow, cluster: Cluster, why: Mapping[Permission, str]) -> Finding:
     """One finding for all that could not be asked."""
-    if not why:
-        return []
-    return [
-        finding(
-            "permission_unknown",
-            f"{principal_of(cluster)} (identity {cluster.identity}) on {cluster.alias}: could not "
-            "be asked: " + "; ".join(f"{_named(row)} ({text})" for row, text in why.items()),
-            f"{_acls(cluster)} --list --principal {shlex.quote(principal_of(cluster))} shows what "
-            "is granted; mirror-report check asks again",
-            flow=flow.name,
-            count=len(why),
-        )
-    ]
+    return finding(
+        "permission_unknown",
+        f"{principal_of(cluster)} (identity {cluster.identity}) on {cluster.alias}: could not "
+        "be asked: " + "; ".join(f"{_named(row)} ({text})" for row, text in why.items()),
+        f"{_acls(cluster)} --list --principal {shlex.quote(principal_of(cluster))} shows what "
+        "is granted; mirror-report check asks again",
+        flow=flow.name,
+        count=len(why),
+    )
 
 
-def not_configured(flow: Flow) -> list[Finding]:
-    """Say that there is nothing to compare with."""
-    return [
-        finding(
-            "permission_unknown",
-            f"what flow {flow.name} needs is not in the configuration, so permissions were not "
-            "checked",
-            "Deploy the report with its role, which derives what is needed from the inventory and "
-            "writes it as the flow's `permissions`",
-            flow=flow.name,
-        )
-    ]
+def not_configured(flow: Flow) -> Finding:
+    """A flow whose permissions are not in the configuration."""
+    return finding(
+        "permission_unknown",
+        f"what flow {flow.name} needs is not in the configuration, so permissions were not checked",
+        "Deploy the report with its role, which derives what is needed from the inventory and "
+        "writes it as the flow's `permissions`",
+        flow=flow.name,
+    )
 
 
 def grant(cluster: Cluster, row: Permission) -> str:

@@ -36,38 +36,23 @@ class Position:
     source: PositionSource
 
 
-def by_partition(
+def mirror_positions(
     flow: Flow,
     source: ClusterSnapshot,
     committed: Positions,
     baseline: Baseline,
     history: FlowHistory | None = None,
 ) -> dict[Place, Position]:
-    """Where the mirror is in every partition in which that is known."""
-    found: dict[Place, Position] = {}
-    for name, topic in source.topics.items():
-        for number in topic.partitions:
-            known = _offset(flow, topic, number, committed, baseline)
-            if known is not None:
-                offset, origin = known
-                past = (history or FlowHistory()).at((name, number))
-                following = past.next_offset(offset) if origin in COMMITTED.values() else offset
-                found[name, number] = Position(offset, following, origin)
-    return found
-
-
-def _offset(
-    flow: Flow,
-    topic: TopicSnapshot,
-    partition: int,
-    committed: Positions,
-    baseline: Baseline,
-) -> tuple[int, PositionSource] | None:
-    """The committed position; before the first commit where the mirror begins, if that is known."""
-    offset = committed.get(topic.name, {}).get(partition)
-    if offset is not None:
-        return offset, COMMITTED[flow.engine.positions]
-    return begin(flow, topic, partition, baseline)
+    """Where the mirror is in each partition, before its first commit where it begins, if known."""
+    positions: dict[Place, Position] = {}
+    for (name, number), _ in source.logs():
+        offset = committed.get(name, {}).get(number)
+        if offset is not None:
+            following = (history or FlowHistory()).at((name, number)).next_offset(offset)
+            positions[name, number] = Position(offset, following, COMMITTED[flow.engine.positions])
+        elif begun := begin(flow, source.topics[name], number, baseline):
+            positions[name, number] = Position(begun[0], begun[0], begun[1])
+    return positions
 
 
 def begin(
@@ -83,17 +68,17 @@ def begin(
     return (0 if baseline.exists else topic.partitions[partition].log_start), "log_start"
 
 
-def waiting(
+def waiting_ranges(
     flow: Flow, source: ClusterSnapshot, positions: Mapping[Place, Position]
 ) -> dict[Place, tuple[int, int]]:
     """Partitions with lag: topic and partition -> first readable position and log end."""
-    found: dict[Place, tuple[int, int]] = {}
+    ranges: dict[Place, tuple[int, int]] = {}
     for (name, number), position in positions.items():
         log = source.topics[name].partitions[number]
         end = log.end_for(flow.source_isolation)
         if position.next_offset < end:
-            found[name, number] = (max(position.next_offset, log.log_start), end)
-    return found
+            ranges[name, number] = (max(position.next_offset, log.log_start), end)
+    return ranges
 
 
 def drained(
@@ -101,7 +86,7 @@ def drained(
 ) -> dict[Place, int]:
     """Log end of partitions in which nothing but transaction markers is left to mirror.
 
-    :param waiting: as :func:`waiting` made it; ``ages``: timestamp (ms) of the oldest record.
+    :param waiting: the :func:`waiting_ranges`; ``ages``: timestamp (ms) of the oldest record.
     """
     return {at: end for at, (_, end) in waiting.items() if at in ages and ages[at] is None}
 

@@ -1,6 +1,6 @@
 """What only matters before a mirror starts: snapshots in, findings out; no I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from mirror_report.checks.topic_settings import settings_not_read
 from mirror_report.checks.verdict import finding
@@ -9,16 +9,14 @@ from mirror_report.engines import PositionStore, WorkerStore
 from mirror_report.model import ClusterSnapshot, Finding, GroupSnapshot, Positions
 
 NEAR_MS = 1
-# What a busy host adds to a round trip, and what nobody would size a buffer by.
+# A busy host adds as much to a round trip; no buffer is sized by it.
 NO_DIFFERENCE_MS = 10
 
 
-def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:
-    """Whether source and target are one cluster."""
-    if source.cluster_id != target.cluster_id:
-        return []
-    return [
-        finding(
+def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> Iterator[Finding]:
+    """Source and target that are one cluster."""
+    if source.cluster_id == target.cluster_id:
+        yield finding(
             "same_cluster",
             f"{flow.source} and {flow.target} are one cluster ({source.cluster_id}): "
             "the mirror would feed itself",
@@ -26,27 +24,18 @@ def same_cluster(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -
             f"kafka_clusters.{flow.target}",
             flow=flow.name,
         )
-    ]
 
 
 def takeover(
     flow: Flow, target: ClusterSnapshot, positions: Positions, group: GroupSnapshot
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """A flow that was never mirrored by this group, into topics that hold records already."""
     accepted = f"takeover:{flow.name}"
-    if positions or group.members or accepted in flow.accept:
-        return []
-    filled = sorted(
-        name
-        for name, topic in target.topics.items()
-        if any(log.end > log.log_start for log in topic.partitions.values())
-    )
-    if not filled:
-        return []
-    shown = ", ".join(filled[:3]) + (", ..." if len(filled) > 3 else "")
-    where = flow.alias(flow.engine.workers_side)
-    return [
-        finding(
+    filled = sorted({name for (name, _), log in target.logs() if log.end > log.log_start})
+    if filled and not (positions or group.members or accepted in flow.accept):
+        shown = ", ".join(filled[:3]) + (", ..." if len(filled) > 3 else "")
+        where = flow.alias(flow.engine.workers_side)
+        yield finding(
             "takeover",
             f"flow {flow.name} has no position ({flow.group_id} on {where}) and {shown} on "
             f"{flow.target} hold records: what another mirror copied would be copied again",
@@ -56,47 +45,39 @@ def takeover(
             flow=flow.name,
             count=len(filled),
         )
-    ]
 
 
-def idle_tasks(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
+def idle_tasks(flow: Flow, source: ClusterSnapshot) -> Iterator[Finding]:
     """More streams or tasks than partitions to share among them."""
     partitions = sum(len(topic.partitions) for topic in source.topics.values())
-    if not partitions or flow.parallelism <= partitions:
-        return []
-    parallelism = flow.engine.parallelism
-    return [
-        finding(
+    idle, parallelism = flow.parallelism - partitions, flow.engine.parallelism
+    if partitions and idle > 0:
+        yield finding(
             "idle_tasks",
             f"flow {flow.name} has {flow.parallelism} {parallelism.word} for {partitions} "
-            f"partition(s): "
-            f"{flow.parallelism - partitions} of them stay idle",
+            f"partition(s): {idle} of them stay idle",
             f"Lower {parallelism.key}, or give the topics more partitions on both sides",
             flow=flow.name,
-            count=flow.parallelism - partitions,
+            count=idle,
         )
-    ]
 
 
-def distance(flow: Flow, alias: str, measured_ms: float) -> list[Finding]:
+def distance(flow: Flow, alias: str, measured_ms: float) -> Iterator[Finding]:
     """A cluster that is farther or nearer than the mirror's properties are made for.
 
     :param alias: one of the flow's clusters.
     :param measured_ms: a round trip from here, in milliseconds.
     """
     typed = flow.round_trips_ms.get(alias, NEAR_MS)
-    if abs(measured_ms - typed) <= max(NO_DIFFERENCE_MS, typed / 2):
-        return []
-    said = f"{typed} ms" if alias in flow.round_trips_ms else "that it is near"
-    return [
-        finding(
+    if abs(measured_ms - typed) > max(NO_DIFFERENCE_MS, typed / 2):
+        expected = f"{typed} ms" if alias in flow.round_trips_ms else "that it is near"
+        yield finding(
             "distance",
             f"a round trip from here to {alias} takes {measured_ms:.0f} ms, and the inventory says "
-            f"{said}: the clients of {flow.instance} ask for too little or hold too much",
+            f"{expected}: the clients of {flow.instance} ask for too little or hold too much",
             f"If {flow.instance} is as far from it, set distance.{alias}.round_trip_ms of "
             f"{flow.instance} to {max(1, round(measured_ms))}",
         )
-    ]
 
 
 def replication_factors(flow: Flow, brokers: int) -> list[Finding]:
@@ -104,15 +85,15 @@ def replication_factors(flow: Flow, brokers: int) -> list[Finding]:
     return [
         finding(
             "replication_factor",
-            f"{key} asks for {wanted} replicas and {flow.target} has {brokers} broker(s): the "
+            f"{key} asks for {replicas} replicas and {flow.target} has {brokers} broker(s): the "
             "topics cannot be created",
             f"Lower {key} of flow {flow.name} or of instance {flow.instance}, or leave it out: "
             "it is then chosen by the number of brokers",
             flow=flow.name,
-            count=wanted,
+            count=replicas,
         )
-        for key, wanted in sorted(flow.replication_factors.items())
-        if wanted > brokers
+        for key, replicas in sorted(flow.replication_factors.items())
+        if replicas > brokers
     ]
 
 
@@ -132,39 +113,36 @@ def internal_names(flow: Flow) -> list[str]:
     ]
 
 
-def internal_topics(flow: Flow, internal: ClusterSnapshot) -> list[Finding]:
-    """Whether those that exist are compacted.
+def internal_topics(flow: Flow, internal: ClusterSnapshot) -> Iterator[Finding]:
+    """Those that exist and are not compacted.
 
     :param internal: the topics of :func:`internal_names`.
     """
-    return [
-        finding(
-            "internal_topic",
-            f"{name}: cleanup.policy is {policy}: Kafka Connect starts only with compact, and what "
-            "expires there is mirrored again",
-            f"Ask who made it or changed it: {flow.instance} makes it compacted. Only its owner "
-            "knows whether it holds positions of a mirror",
-            flow=flow.name,
-            topic=name,
-        )
-        for name, topic in internal.topics.items()
-        if (policy := topic.configs.get("cleanup.policy", "compact")) != "compact"
-    ] + settings_not_read(flow, (internal,))
+    for name, topic in internal.topics.items():
+        policy = topic.configs.get("cleanup.policy", "compact")
+        if policy != "compact":
+            yield finding(
+                "internal_topic",
+                f"{name}: cleanup.policy is {policy}: Kafka Connect starts only with compact, and "
+                "what expires there is mirrored again",
+                f"Ask who made it or changed it: {flow.instance} makes it compacted. Only its "
+                "owner knows whether it holds positions of a mirror",
+                flow=flow.name,
+                topic=name,
+            )
+    yield from settings_not_read(flow, (internal,))
 
 
-def no_groups(flow: Flow, known: Sequence[str]) -> list[Finding]:
+def no_groups(flow: Flow, groups: Iterable[str]) -> Iterator[Finding]:
     """Groups to sync that nobody uses.
 
-    :param known: group ids of the source.
+    :param groups: group ids of the source.
     """
-    if not flow.consumer_groups or any(flow.syncs(name) for name in known):
-        return []
-    return [
-        finding(
+    if flow.consumer_groups and not any(map(flow.syncs, groups)):
+        yield finding(
             "no_groups",
             f"no consumer group of {flow.source} matches {', '.join(flow.consumer_groups)}",
             f"Correct consumer_groups of flow {flow.name}, or grant the identity DESCRIBE on the "
             "groups (Kafka hides what one may not see)",
             flow=flow.name,
         )
-    ]

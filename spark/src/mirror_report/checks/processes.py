@@ -1,6 +1,6 @@
-"""What root recorded of this host's mirrors, as findings: why one ends or stands still; no I/O."""
+"""Why a mirror of this host ends or stands still: root's records in, findings out; no I/O."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 
 from mirror_report.checks import causes, remedies
@@ -8,72 +8,69 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, PartitionLag, UnitRecord
 
-# As many ends are no accident any more.
+# Fewer ends are no finding.
 ENDS = 3
 # A process that has run for so long is up.
 UP_SECONDS = 120
 SHOWN = 3
-# Findings after which one wants to know why.
+# Findings that the cause belongs to.
 STANDS_STILL = frozenset({"stopped", "not_running", "stalled", "task_failed"})
 
 
-def judge(
+def findings(
     flow: Flow,
     records: Sequence[UnitRecord],
     kinds: Collection[str],
     rows: Sequence[PartitionLag] = (),
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Why the flow's process on this host ends again and again, or does not do its work.
 
     :param records: of this host's units; nothing is known of other hosts.
-    :param kinds: of what was found of the flow.
-    :param rows: its lag, by which a record that the target refuses is found.
+    :param kinds: of the flow's other findings.
+    :param rows: its lag, which shows where a record lies that the target refuses.
     """
-    record = next((each for each in records if each.name == flow.instance), None)
-    if record is None:
-        return []
-    if record.problem:
-        return [_not_looked_at(flow, record)]
-    refused = [
+    for record in records:
+        if record.name == flow.instance and record.problem:
+            yield finding(
+                "not_checked",
+                f"{flow.instance}: {record.problem}, so why it ends or stands still is not known",
+                f"On the mirror's host: systemctl status {flow.instance}.service, and "
+                f"{remedies.journal(flow)}",
+                flow=flow.name,
+            )
+        elif record.name == flow.instance:
+            why = _why(flow, record, rows)
+            yield from _ends(flow, record, why)
+            yield from _refused(flow, record) or _stands_still(flow, record, kinds, why)
+
+
+def _refused(flow: Flow, record: UnitRecord) -> list[Finding]:
+    return [
         finding(
             "hindered",
-            f"{flow.instance} could not log in now: {said}",
+            f"{flow.instance} could not log in now: {answer}",
             "Give the mirror the login that the cluster knows (identities of kafka_clusters) and "
             "run the play that deploys it",
             flow=flow.name,
         )
-        for said in record.refused
+        for answer in record.refused
     ]
-    why = _why(flow, record, rows)
-    return [*_ends(flow, record, why), *(refused or _stands_still(flow, record, kinds, why))]
 
 
-def _not_looked_at(flow: Flow, record: UnitRecord) -> Finding:
+def not_recorded(path: str) -> Finding:
+    """Root has left no record of this host's mirrors, none that can be read, or an old one."""
     return finding(
         "not_checked",
-        f"{flow.instance}: {record.problem}, so why it ends or stands still is not known",
-        f"On the mirror's host: systemctl status {flow.instance}.service, and "
-        f"{remedies.journal(flow)}",
-        flow=flow.name,
+        f"{path} is missing, old or damaged: why a mirror on this host ends or stands still is "
+        "not known, nor whether one runs that no inventory names",
+        "systemctl start mirror-report-units.service on this host writes it, and journalctl -u "
+        "mirror-report-units.service says why it was not written",
     )
-
-
-def not_recorded(path: str) -> list[Finding]:
-    """That root has left no record of this host's mirrors, none that can be read, or an old one."""
-    return [
-        finding(
-            "not_checked",
-            f"{path} is missing, old or damaged: why a mirror on this host ends or stands still is "
-            "not known, nor whether one runs that no inventory names",
-            "systemctl start mirror-report-units.service on this host writes it, and journalctl -u "
-            "mirror-report-units.service says why it was not written",
-        )
-    ]
 
 
 def _why(flow: Flow, record: UnitRecord, rows: Sequence[PartitionLag]) -> str:
     """The cause in words, and where a record lies that the target refuses."""
-    why = causes.sentence(record.cause) + causes.since(record.cause, record.at)
+    why = causes.in_words(record.cause) + causes.age_in_words(record.cause, record.at)
     if record.cause is None or record.cause.kind != "record_refused":
         return why
     topic = flow.source_topic(record.cause.topic) or ""
@@ -87,13 +84,11 @@ def _why(flow: Flow, record: UnitRecord, rows: Sequence[PartitionLag]) -> str:
     )
 
 
-def _ends(flow: Flow, record: UnitRecord, why: str) -> list[Finding]:
+def _ends(flow: Flow, record: UnitRecord, why: str) -> Iterator[Finding]:
     up = record.runs and (record.running_seconds or 0) >= UP_SECONDS
-    if record.ends < ENDS or up or record.active == "inactive":
-        return []
-    since = datetime.fromtimestamp(record.history[0][0], UTC).strftime("%H:%M:%S UTC")
-    return [
-        finding(
+    if record.ends >= ENDS and not up and record.active != "inactive":
+        since = datetime.fromtimestamp(record.history[0][0], UTC).strftime("%H:%M:%S UTC")
+        yield finding(
             "restarting",
             f"{flow.instance}: its process ended {record.ends} times since {since}"
             + (f", the last time with {record.ended}" if record.ended else "")
@@ -103,25 +98,21 @@ def _ends(flow: Flow, record: UnitRecord, why: str) -> list[Finding]:
             flow=flow.name,
             count=record.ends,
         ).rated("warning" if record.runs else "critical")
-    ]
 
 
 def _stands_still(
     flow: Flow, record: UnitRecord, kinds: Collection[str], why: str
-) -> list[Finding]:
-    if not why or not STANDS_STILL & {*kinds} or record.active == "inactive":
-        return []
-    if record.ends >= ENDS and not record.runs:
-        return []  # said with its ends
-    return [
-        finding(
+) -> Iterator[Finding]:
+    stands_still = STANDS_STILL & {*kinds} and record.active != "inactive"
+    # Why a process ends is in the finding about its ends.
+    if why and stands_still and (record.runs or record.ends < ENDS):
+        yield finding(
             "hindered",
             f"by the journal of {flow.instance}, {why}",
             f"{remedies.journal(flow)} shows more. Mend the cause; a process that runs goes on by "
             f"itself, a failed task after {remedies.connector(flow, 'restart')}",
             flow=flow.name,
         )
-    ]
 
 
 def resting(
@@ -130,16 +121,9 @@ def resting(
     """The flow's process does not run on this host, while one on another does its work.
 
     :param instances: of this host, by the inventory.
-    :param kinds: of what was found of the flow.
+    :param kinds: of the flow's other findings.
     """
-    record = next((each for each in records if each.name == flow.instance), None)
-    if (
-        record is None
-        or record.active not in {"inactive", "failed"}
-        or record.name not in instances
-        or len(flow.hosts) < 2
-        or {"stopped", "not_running"} & {*kinds}
-    ):
+    if len(flow.hosts) < 2 or {"stopped", "not_running"} & {*kinds}:
         return []
     return [
         finding(
@@ -150,6 +134,9 @@ def resting(
             f"{remedies.service(flow, 'start')}",
             flow=flow.name,
         )
+        for record in records
+        if record.name == flow.instance and record.name in instances
+        if record.active in {"inactive", "failed"}
     ]
 
 

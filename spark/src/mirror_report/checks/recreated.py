@@ -12,7 +12,7 @@ from mirror_report.model import ClusterSnapshot, Finding, another_topic
 def changed_ids(
     remembered: Mapping[str, str], snapshot: ClusterSnapshot
 ) -> dict[str, tuple[str, str]]:
-    """Topics whose id is not the remembered one: name -> (remembered, found)."""
+    """Topics whose id is not the remembered one: name -> (remembered, present)."""
     return {
         name: (remembered[name], topic.topic_id)
         for name, topic in snapshot.topics.items()
@@ -20,12 +20,12 @@ def changed_ids(
     }
 
 
-def on_target(
+def recreated_on_target(
     flow: Flow, recreated: Mapping[str, tuple[str, str]], source: Cluster
 ) -> list[Finding]:
     """Topics of the target that were recreated.
 
-    :param recreated: name -> the id remembered, the one found.
+    :param recreated: name -> the id remembered, the present one.
     """
     stop, start = remedies.connector(flow, "stop"), remedies.connector(flow, "start")
     return [

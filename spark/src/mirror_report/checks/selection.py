@@ -1,10 +1,10 @@
-"""Whether the mirror selects the topics that the report thinks it does: no I/O.
+"""Whether mirror and report select the same topics: no I/O.
 
-The mirror matches names with Java's regular expressions, the report with Python's. Its
-positions show which topics it really takes.
+The mirror matches names with Java's regular expressions, the report with Python's. The mirror's
+positions show which topics it takes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mirror_report.checks.verdict import finding
@@ -17,7 +17,7 @@ PATIENCE_MS = 15 * 60_000
 Remembered = Mapping[str, Any]
 
 
-def observe(
+def disagreements(
     flow: Flow,
     source: ClusterSnapshot,
     positions: Positions,
@@ -35,8 +35,8 @@ def observe(
     return {
         "include": flow.include,
         "unmatched": {
-            name: sum(some.values())
-            for name, some in sorted(positions.items())
+            name: sum(offsets.values())
+            for name, offsets in sorted(positions.items())
             if not flow.matches(name)
             and not (flow.engine.has_heartbeats and name.endswith(HEARTBEATS))
         },
@@ -53,54 +53,46 @@ def observe(
 
 
 def _sum(positions: Positions) -> int:
-    return sum(offset for some in positions.values() for offset in some.values())
+    return sum(offset for offsets in positions.values() for offset in offsets.values())
 
 
-def judge(
+def findings(
     flow: Flow,
     source: ClusterSnapshot,
     positions: Positions,
     group: GroupSnapshot,
-    seen: Remembered,
+    now: Remembered,
     before: Remembered,
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Topics the mirror takes and the report does not, and the reverse.
 
-    :param seen: what :func:`observe` made now; ``before``: at the last report.
+    :param now: the :func:`disagreements` of this report; ``before``: of the last one.
     """
     taken = {topic for member in group.members for topic, _ in member.partitions}
-    moved = set()
-    if before.get("include") == flow.include:
-        former = before.get("unmatched", {})
-        moved = {name for name, end in seen["unmatched"].items() if end > former.get(name, end)}
-    found = [
-        _disagreement(
-            flow,
-            name,
+    # Before a change of the flow other topics were unmatched.
+    former = before.get("unmatched", {}) if before.get("include") == flow.include else {}
+    moved = {name for name, end in now["unmatched"].items() if end > former.get(name, end)}
+    for name in sorted(moved | {name for name in taken if not flow.matches(name)}):
+        yield finding(
+            "regex_disagreement",
             f"{name}: {flow.instance} mirrors it, and the report does not match it with "
             f"{flow.include}",
             f"If topics of flow {flow.name} were changed, run playbooks/mirrormaker.yml and "
             "playbooks/report.yml so that both know them. Else Java and Python read the pattern "
             "differently: name the topic literally in topics",
+            flow=flow.name,
+            topic=name,
         )
-        for name in sorted(moved | {name for name in taken if not flow.matches(name)})
-    ]
-    return found + [
-        _disagreement(
-            flow,
-            name,
-            f"{name}: matched by the flow and holds records, but {flow.instance} has no "
-            "position in it while others move",
-            f"Look for {name} in journalctl -u {flow.instance}.service. mirror-report check "
-            "tells whether its identity may read the topic; if it may, Java and Python read "
-            f"the pattern of flow {flow.name} differently: name the topic literally in topics",
-        )
-        for name, waiting in seen["untouched"].items()
-        if name not in taken
-        and source.taken_at_ms - waiting["since_ms"] >= PATIENCE_MS
-        and _sum(positions) > waiting["moved"]
-    ]
-
-
-def _disagreement(flow: Flow, topic: str, message: str, action: str) -> Finding:
-    return finding("regex_disagreement", message, action, flow=flow.name, topic=topic)
+    for name, waiting in now["untouched"].items():
+        is_new = source.taken_at_ms - waiting["since_ms"] < PATIENCE_MS
+        if name not in taken and not is_new and _sum(positions) > waiting["moved"]:
+            yield finding(
+                "regex_disagreement",
+                f"{name}: matched by the flow and holds records, but {flow.instance} has no "
+                "position in it while others move",
+                f"Look for {name} in journalctl -u {flow.instance}.service. mirror-report check "
+                "tells whether its identity may read the topic; if it may, Java and Python read "
+                f"the pattern of flow {flow.name} differently: name the topic literally in topics",
+                flow=flow.name,
+                topic=name,
+            )

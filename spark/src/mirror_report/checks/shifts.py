@@ -1,11 +1,11 @@
-"""How far source and target offsets of offset syncs have drifted apart, and why: no I/O.
+"""How far the two offsets of offset syncs have drifted apart, and why: no I/O.
 
 Within a partition every record the mirror copies once moves both offsets by one, so the shift
 (source offset minus target offset of an offset sync) stays. It falls by the records the target got
 beside that, and rises by the source offsets that were passed over.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from mirror_report.checks.verdict import finding
@@ -15,14 +15,13 @@ from mirror_report.model import (
     Finding,
     MirrorStatus,
     Place,
-    TopicSnapshot,
     another_topic,
 )
 
 SHOWN = 5
 
 
-def observe(
+def offset_shifts(
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     mirror: MirrorStatus,
@@ -35,12 +34,11 @@ def observe(
     :returns: JSON types only; partitions whose sync lies beyond their logs are left out: it is a
         former topic's, or younger than what was asked of the source.
     """
-    seen: dict[str, Any] = {}
+    shifts: dict[str, Any] = {}
     for (name, partition), sync in sorted(mirror.syncs.items()):
-        ours, theirs = source.topics.get(name), target.topics.get(flow.target_topic(name))
-        if ours is None or theirs is None:
-            continue
-        if sync.upstream >= _end(ours, partition) or sync.downstream >= _end(theirs, partition):
+        copied = flow.target_topic(name)
+        log, copy = source.log(name, partition), target.log(copied, partition)
+        if log is None or copy is None or sync.upstream >= log.end or sync.downstream >= copy.end:
             continue
         # The record of a sync has been copied.
         following = max(
@@ -48,23 +46,18 @@ def observe(
             sync.upstream + 1,
             drained.get((name, partition), 0),
         )
-        topic = seen.setdefault(
-            name,
-            {"source_id": ours.topic_id, "target_id": theirs.topic_id, "partitions": {}},
+        ids = source.topics[name].topic_id, target.topics[copied].topic_id
+        topic = shifts.setdefault(
+            name, {"source_id": ids[0], "target_id": ids[1], "partitions": {}}
         )
         topic["partitions"][str(partition)] = [sync.upstream, sync.downstream, following]
-    return seen
+    return shifts
 
 
-def _end(topic: TopicSnapshot, partition: int) -> int:
-    log = topic.partitions.get(partition)
-    return 0 if log is None else log.end
-
-
-def remember(before: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next run compares with: what was seen, and before that what is still valid."""
-    kept = {**before, **seen}
-    for name, topic in seen.items():
+def latest(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """What the next run compares with: the shifts of now, and of before what is still valid."""
+    kept = {**before, **now}
+    for name, topic in now.items():
         former = before.get(name)
         if former is not None and _same_topics(former, topic):
             kept[name] = {**topic, "partitions": {**former["partitions"], **topic["partitions"]}}
@@ -75,61 +68,53 @@ def _same_topics(former: Mapping[str, Any], topic: Mapping[str, Any]) -> bool:
     return not any(another_topic(former[key], topic[key]) for key in ("source_id", "target_id"))
 
 
-def rises(seen: Mapping[str, Any], remembered: Mapping[str, Any]) -> dict[Place, int]:
+def rises(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[Place, int]:
     """Source offsets passed over since the last run, by partition; negative: copied again.
 
-    :param seen: what :func:`observe` made now; ``remembered``: in the last run.
+    :param now: the :func:`offset_shifts` of this run; ``before``: of the last one.
     """
     return {
-        (name, int(number)): (now[0] - now[1]) - (then[0] - then[1])
-        for name, topic in seen.items()
-        if name in remembered and _same_topics(remembered[name], topic)
-        for number, now in topic["partitions"].items()
-        if (then := remembered[name]["partitions"].get(number)) is not None
+        (name, int(number)): (synced[0] - synced[1]) - (then[0] - then[1])
+        for name, topic in now.items()
+        if name in before and _same_topics(before[name], topic)
+        for number, synced in topic["partitions"].items()
+        if (then := before[name]["partitions"].get(number)) is not None
     }
 
 
-def judge(
+def findings(
     flow: Flow,
     source: ClusterSnapshot,
-    seen: Mapping[str, Any],
-    remembered: Mapping[str, Any],
+    now: Mapping[str, Any],
+    before: Mapping[str, Any],
     reset_topics: Collection[str],
-) -> list[Finding]:
-    """What changed since the last run, by topic; a recreated topic is judged elsewhere.
+) -> Iterator[Finding]:
+    """Shifts that changed since the last run, by topic, without recreated topics.
 
-    A rise is only said where the source no longer holds all of the offsets passed over: what it
-    still holds is compared record by record, and a gap left by compaction or a transaction marker
-    is no record.
+    A rise is only reported where the source no longer holds all of the offsets passed over: what
+    it still holds is compared record by record, and a gap left by compaction or a transaction
+    marker is no record.
 
-    :param seen: what :func:`observe` made now; ``remembered``: in the last run.
+    :param now: the :func:`offset_shifts` of this run; ``before``: of the last one.
     :param reset_topics: source topics recreated on either side since the baseline.
     """
-    found: list[Finding] = []
-    for name, topic in seen.items():
-        before = remembered.get(name)
-        if before is None or name in reset_topics or not _same_topics(before, topic):
-            continue
-        surplus: dict[str, int] = {}
-        passed: dict[str, int] = {}
-        for number, (upstream, downstream, _) in topic["partitions"].items():
-            if number not in before["partitions"]:
-                continue
-            then_upstream, then_downstream, following = before["partitions"][number]
-            shift = (upstream - downstream) - (then_upstream - then_downstream)
-            gone = source.topics[name].partitions[int(number)].log_start - following
-            if shift < 0:
-                surplus[number] = -shift
-            elif min(shift, gone) > 0:
-                passed[number] = min(shift, gone)
-        if surplus:
-            found.append(_surplus(flow, name, surplus))
-        if passed:
-            found.append(_passed(flow, name, passed))
-    return found
+    surplus: dict[str, dict[int, int]] = {}
+    passed: dict[str, dict[int, int]] = {}
+    for (name, number), rise in rises(now, before).items():
+        following = before[name]["partitions"][str(number)][2]
+        gone = source.topics[name].partitions[number].log_start - following
+        if rise < 0:
+            surplus.setdefault(name, {})[number] = -rise
+        elif min(rise, gone) > 0:
+            passed.setdefault(name, {})[number] = min(rise, gone)
+    for name in now:
+        if name in surplus and name not in reset_topics:
+            yield _surplus(flow, name, surplus[name])
+        if name in passed and name not in reset_topics:
+            yield _passed(flow, name, passed[name])
 
 
-def _surplus(flow: Flow, name: str, counts: Mapping[str, int]) -> Finding:
+def _surplus(flow: Flow, name: str, counts: Mapping[int, int]) -> Finding:
     return finding(
         "offset_shift",
         f"{name}: {flow.target_topic(name)} got {sum(counts.values())} records more than were "
@@ -143,7 +128,7 @@ def _surplus(flow: Flow, name: str, counts: Mapping[str, int]) -> Finding:
     )
 
 
-def _passed(flow: Flow, name: str, counts: Mapping[str, int]) -> Finding:
+def _passed(flow: Flow, name: str, counts: Mapping[int, int]) -> Finding:
     return finding(
         "offset_shift",
         f"{name}: {sum(counts.values())} offsets of {flow.source} were passed over and are gone "
@@ -157,6 +142,6 @@ def _passed(flow: Flow, name: str, counts: Mapping[str, int]) -> Finding:
     )
 
 
-def _by_partition(counts: Mapping[str, int]) -> str:
+def _by_partition(counts: Mapping[int, int]) -> str:
     shown = ", ".join(f"partition {p}: {count}" for p, count in list(counts.items())[:SHOWN])
     return shown + (", ..." if len(counts) > SHOWN else "")

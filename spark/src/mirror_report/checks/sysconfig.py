@@ -1,6 +1,7 @@
 """Environment files as systemd reads them, compared with the model."""
 
 import re
+from collections.abc import Iterator
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
@@ -17,35 +18,32 @@ def read_environment(text: str) -> dict[str, str]:
 
     Format: ``systemd.exec(5)``, EnvironmentFile=.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in text.splitlines():
         match = _LINE.match(line)
         if match is None or line.lstrip().startswith(("#", ";")):
             continue
         name, raw = match[1], match[2].strip()
         if len(raw) >= 2 and raw[0] == raw[-1] == '"':
-            found[name] = re.sub(r'\\(["\\$`])', r"\1", raw[1:-1])
+            variables[name] = re.sub(r'\\(["\\$`])', r"\1", raw[1:-1])
         elif len(raw) >= 2 and raw[0] == raw[-1] == "'":
-            found[name] = raw[1:-1]
+            variables[name] = raw[1:-1]
         else:
-            found[name] = re.sub(r"\\(.)", r"\1", raw)
-    return found
+            variables[name] = re.sub(r"\\(.)", r"\1", raw)
+    return variables
 
 
-def drift(flow: Flow, text: str) -> list[Finding]:
-    """Whether the mirror was started with other topics than the flow's.
+def drift(flow: Flow, text: str) -> Iterator[Finding]:
+    """A mirror that was started with other topics than the flow's.
 
     :param text: its environment file; empty: there is none.
     """
     include = read_environment(text).get("MM_INCLUDE")
-    if include in (None, flow.include):
-        return []
-    return [
-        finding(
+    if include not in (None, flow.include):
+        yield finding(
             "sysconfig_drift",
             f"{flow.sysconfig} mirrors {include}, the model says {flow.include}",
             "Run playbooks/mirrormaker.yml to return to the model, or change topics of flow "
             f"{flow.name}",
             flow=flow.name,
         )
-    ]

@@ -1,7 +1,7 @@
-"""Telling a topic without an id from one of the same name that was there before: no I/O.
+"""Marks that stand for the ids of topics that have none: no I/O.
 
-Such a topic is given a mark in the place of an id. It keeps it until something speaks against it:
-leader epochs or offsets that went back, or another record where one was seen before.
+A topic keeps its mark until leader epochs or offsets show that it is another one of the same name:
+they went back, or another record lies where one was read before.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from typing import Any
 
 from mirror_report.model import MARK, ClusterSnapshot, Place, TopicSnapshot
 
-# Topic -> what was seen of it: its ``mark``, its ``partitions`` (log start, end and leader epoch
-# by number), when (``at_ms``), and one record, the ``probe``: partition, offset, and what it holds.
-# JSON types only.
+# Topic -> its ``mark``, its ``partitions`` (log start, end and leader epoch by number), when they
+# were observed (``at_ms``), and one record, the ``probe``: partition, offset, and its content. JSON
+# types only.
 Marks = Mapping[str, Mapping[str, Any]]
 
 
@@ -25,10 +25,10 @@ def unnamed(snapshot: ClusterSnapshot) -> dict[str, TopicSnapshot]:
     }
 
 
-def not_seen_since(
+def newly_observed(
     topics: Mapping[str, TopicSnapshot], marks: Marks, at_ms: int
 ) -> dict[str, TopicSnapshot]:
-    """Topics of an observation that no later one has seen; to that one they would go back."""
+    """Topics of an observation without those of a later one, to which they would go back."""
     return {
         name: topic
         for name, topic in topics.items()
@@ -36,27 +36,26 @@ def not_seen_since(
     }
 
 
-def seen_before(topics: Mapping[str, TopicSnapshot], marks: Marks) -> dict[Place, int]:
-    """Where a record was seen that must still be the same, if it is there."""
-    found = {}
+def probes(topics: Mapping[str, TopicSnapshot], marks: Marks) -> dict[Place, int]:
+    """Where a record was read that must still be the same, if it is held."""
+    offsets = {}
     for name, topic in topics.items():
         if probe := marks.get(name, {}).get("probe"):
-            partition, offset, _ = probe
-            log = topic.partitions.get(partition)
-            if log is not None and log.log_start <= offset < log.end:
-                found[name, partition] = offset
-    return found
+            log = topic.partitions.get(probe[0])
+            if log is not None and log.log_start <= probe[1] < log.end:
+                offsets[name, probe[0]] = probe[1]
+    return offsets
 
 
-def newest(topics: Mapping[str, TopicSnapshot]) -> dict[Place, int]:
+def last_records(topics: Mapping[str, TopicSnapshot]) -> dict[Place, int]:
     """The last record of each topic's longest partition."""
-    found = {}
+    offsets = {}
     for name, topic in topics.items():
-        filled = {p: log for p, log in topic.partitions.items() if log.end > log.log_start}
+        filled = {p: log.end for p, log in topic.partitions.items() if log.end > log.log_start}
         if filled:
-            partition = max(filled, key=lambda p: filled[p].end)
-            found[name, partition] = filled[partition].end - 1
-    return found
+            partition = max(filled, key=filled.__getitem__)
+            offsets[name, partition] = filled[partition] - 1
+    return offsets
 
 
 def marked(
@@ -66,46 +65,46 @@ def marked(
     now: Mapping[Place, str],
     at_ms: int,
 ) -> dict[str, dict[str, Any]]:
-    """What is known of topics after this observation.
+    """The topics' entries after this observation.
 
-    :param before: what records hold where one was :func:`seen_before`, as far as they were read;
-        ``now``: likewise of the :func:`newest`.
+    :param before: contents of the :func:`probes`, as far as they were read; ``now``: of the
+        :func:`last_records`.
     """
-    offsets = newest(topics)
-    found: dict[str, dict[str, Any]] = {}
+    offsets = last_records(topics)
+    entries: dict[str, dict[str, Any]] = {}
     for name, topic in topics.items():
-        known = marks.get(name)
-        same = known is not None and not _is_another(known, topic, before)
-        probe = next(
-            ([p, offsets[name, p], now[name, p]] for p in topic.partitions if (name, p) in now),
-            known["probe"] if known is not None and same else None,
-        )
-        found[name] = {
-            "mark": known["mark"] if known is not None and same else f"{MARK}{at_ms}",
+        former = marks.get(name)
+        if former is None or _is_another(former, topic, before):
+            former = {"mark": f"{MARK}{at_ms}", "probe": None}
+        entries[name] = {
+            "mark": former["mark"],
             "at_ms": at_ms,
             "partitions": {
                 str(p): [log.log_start, log.end, log.leader_epoch]
                 for p, log in topic.partitions.items()
             },
-            "probe": probe,
+            "probe": next(
+                ([p, offsets[name, p], now[name, p]] for p in topic.partitions if (name, p) in now),
+                former["probe"],
+            ),
         }
-    return found
+    return entries
 
 
 def _is_another(
-    known: Mapping[str, Any], topic: TopicSnapshot, before: Mapping[Place, str]
+    former: Mapping[str, Any], topic: TopicSnapshot, before: Mapping[Place, str]
 ) -> bool:
-    """Whether this is another topic than the one that was seen."""
-    for number, (start, end, epoch) in known["partitions"].items():
+    """Whether this is another topic than the one of an entry."""
+    for number, (start, end, epoch) in former["partitions"].items():
         if (log := topic.partitions.get(int(number))) is None:
             return True
         grown = 0 if None in (epoch, log.leader_epoch) else (log.leader_epoch or 0) - epoch
         # A new leader may have less than the former one; the first of a topic has no former one.
         if grown < 0 or (grown == 0 and (log.log_start < start or log.end < end)):
             return True
-    if known["probe"] is None:
+    if former["probe"] is None:
         return False
-    partition, _, content = known["probe"]
+    partition, _, content = former["probe"]
     return bool(before.get((topic.name, partition), content) != content)
 
 

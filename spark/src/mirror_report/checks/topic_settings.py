@@ -1,6 +1,6 @@
 """Settings of topics that differ between the sides: snapshots in, findings out; no I/O."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
@@ -12,7 +12,7 @@ OF_BROKER_FILE = "STATIC_BROKER_CONFIG"
 OF_KAFKA = "DEFAULT_CONFIG"
 
 
-def differences(
+def setting_differences(
     flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot
 ) -> tuple[ConfigDifference, ...]:
     """Settings the engine would set and that differ, and those nothing sets and that hurt."""
@@ -44,59 +44,45 @@ def _would_sync(flow: Flow, key: str, ours: TopicSnapshot, theirs: TopicSnapshot
     return basis is not None and basis != OF_BROKER_FILE
 
 
-def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def risks(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Settings that endanger the mirror: kind, message, setting."""
-    found: list[tuple[str, str, str]] = []
-    if "compact" in theirs.get("cleanup.policy", "") and "compact" not in ours.get(
-        "cleanup.policy", ""
-    ):
-        found.append(
-            (
-                "compact_null_keys",
-                "compacted on the target only: a record without key is refused there and ends the "
-                "mirror, and old values of a key disappear",
-                "cleanup.policy",
-            )
+    policies = ours.get("cleanup.policy", ""), theirs.get("cleanup.policy", "")
+    if "compact" in policies[1] and "compact" not in policies[0]:
+        yield (
+            "compact_null_keys",
+            "compacted on the target only: a record without key is refused there and ends the "
+            "mirror, and old values of a key disappear",
+            "cleanup.policy",
         )
     if _smaller(theirs, ours, "max.message.bytes"):
-        found.append(
-            (
-                "message_size",
-                f"the target takes records up to {theirs['max.message.bytes']} bytes, the source "
-                f"{ours['max.message.bytes']}: a larger one ends the mirror",
-                "max.message.bytes",
-            )
+        yield (
+            "message_size",
+            f"the target takes records up to {theirs['max.message.bytes']} bytes, the source "
+            f"{ours['max.message.bytes']}: a larger one ends the mirror",
+            "max.message.bytes",
         )
-    if (ours.get("message.timestamp.type"), theirs.get("message.timestamp.type")) == (
-        "CreateTime",
-        "LogAppendTime",
-    ):
-        found.append(
-            (
-                "timestamp_type",
-                "the target stamps records with its own clock, so timestamps are not preserved",
-                "message.timestamp.type",
-            )
-        )
-    found += [
-        (
-            "timestamp_limit",
-            f"{key} is {theirs[key]} on the target and {ours[key]} on the source: records outside "
-            "are refused",
+    key = "message.timestamp.type"
+    if (ours.get(key), theirs.get(key)) == ("CreateTime", "LogAppendTime"):
+        yield (
+            "timestamp_type",
+            "the target stamps records with its own clock, so timestamps are not preserved",
             key,
         )
-        for key in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
-        if _smaller(theirs, ours, key)
-    ]
-    return found + [
-        (
-            "retention",
-            f"{key} is {theirs[key]} on the target and {ours[key]} on the source",
-            key,
-        )
-        for key in ("retention.ms", "retention.bytes")
-        if _smaller(theirs, ours, key) and "delete" in theirs.get("cleanup.policy", "delete")
-    ]
+    for key in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"):
+        if _smaller(theirs, ours, key):
+            yield (
+                "timestamp_limit",
+                f"{key} is {theirs[key]} on the target and {ours[key]} on the source: records "
+                "outside are refused",
+                key,
+            )
+    for key in ("retention.ms", "retention.bytes"):
+        if _smaller(theirs, ours, key) and "delete" in theirs.get("cleanup.policy", "delete"):
+            yield (
+                "retention",
+                f"{key} is {theirs[key]} on the target and {ours[key]} on the source",
+                key,
+            )
 
 
 def _smaller(theirs: Mapping[str, str], ours: Mapping[str, str], key: str) -> bool:
@@ -108,7 +94,7 @@ def _smaller(theirs: Mapping[str, str], ours: Mapping[str, str], key: str) -> bo
     return left != UNLIMITED and (right == UNLIMITED or left < right)
 
 
-def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[Finding]:
+def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> Iterator[Finding]:
     """Topics whose settings our identity may not read."""
     hidden = {
         snapshot.alias: sorted(name for name, topic in snapshot.topics.items() if not topic.configs)
@@ -119,14 +105,11 @@ def settings_not_read(flow: Flow, snapshots: Iterable[ClusterSnapshot]) -> list[
         for alias, names in hidden.items()
         if names
     ]
-    if not where:
-        return []
-    return [
-        finding(
+    if where:
+        yield finding(
             "not_checked",
             f"settings {' and '.join(where)} may not be read and were not checked",
             "Grant the identity DESCRIBE_CONFIGS on these topics if they are to be checked",
             flow=flow.name,
             count=sum(map(len, hidden.values())),
         )
-    ]

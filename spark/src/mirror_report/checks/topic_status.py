@@ -4,11 +4,11 @@ Also for topics of the target whose source is gone.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from mirror_report.checks import remedies
-from mirror_report.checks.topic_settings import differences
+from mirror_report.checks.topic_settings import setting_differences
 from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
 from mirror_report.model import (
@@ -74,8 +74,9 @@ def _selected(flow: Flow, ours: TopicSnapshot, target: ClusterSnapshot) -> Topic
     ours_count, count = len(ours.partitions), len(theirs.partitions)
     why = f"fewer partitions on {flow.target}" if count < ours_count else ""
     return TopicStatus(
-        flow.name, ours.name, name, True, why, ours_count, count, differences(flow, ours, theirs)
-    )
+        flow.name, ours.name, name, True, why, ours_count, count,
+        setting_differences(flow, ours, theirs),
+    )  # fmt: skip
 
 
 def why_not(flow: Flow, topic: str) -> str | None:
@@ -113,65 +114,59 @@ def _left_out(flow: Flow, topic: str) -> str:
 def candidates(
     flow: Flow, source: ClusterSnapshot, on_source: Iterable[str], on_target: Iterable[str],
     mirrored: Collection[str],
-) -> dict[str, str]:  # fmt: skip
-    """Topics of the target that nothing on the source seems to feed: name there -> here.
+) -> list[str]:  # fmt: skip
+    """Names on the source of topics of the target that nothing on the source seems to feed.
 
     :param mirrored: source topics known to have been mirrored; needed where names are kept, since
         the target may have topics of its own.
     """
-    known = {*source.topics, *source.errors, *on_source}
-    found = {}
-    for there in on_target:
-        name = flow.source_topic(there)
-        if name is None or name in known:
-            continue
-        if name != there or name in mirrored:
-            found[name] = there
-    return found
+    fed = {*source.topics, *source.errors, *on_source}
+    return [
+        name
+        for copy in on_target
+        if (name := flow.source_topic(copy)) is not None
+        and name not in fed
+        and (name != copy or name in mirrored)
+    ]
 
 
-def impossible(
+def impossible_copies(
     flow: Flow, source: ClusterSnapshot, on_source: Iterable[str], on_target: Collection[str],
     refused: Collection[str] = (),
-) -> list[Finding]:  # fmt: skip
+) -> Iterator[Finding]:  # fmt: skip
     """Topics whose copy Kafka does not create; a single one stops all that its task copies.
 
     :param on_source: names of all topics of the source, ``on_target`` of the target.
     :param refused: names that the target would not take, though we see no topic in their way.
     """
     taken = {name.replace(".", "_"): name for name in sorted(on_target)}
-    found = []
     for name in source.topics:
-        there = flow.target_topic(name)
-        hidden = "another that is hidden from us" if there in refused else None
-        other = taken.get(there.replace(".", "_"), hidden)
-        if other is not None and there not in on_target:
-            found.append(
-                finding(
-                    "name_collides",
-                    f"{name}: {flow.target} cannot create {there} beside {other}, from which it "
-                    "differs in '.' and '_' alone: its first record stops what is copied with it",
-                    f"Delete it on {flow.source} if nobody needs it; or run the playbook of flow "
-                    f"{flow.name}'s mirror, which leaves it out unless topics names it",
-                    flow=flow.name,
-                    topic=name,
-                )
+        copy = flow.target_topic(name)
+        hidden = "another that is hidden from us" if copy in refused else None
+        other = taken.get(copy.replace(".", "_"), hidden)
+        if other is not None and copy not in on_target:
+            yield finding(
+                "name_collides",
+                f"{name}: {flow.target} cannot create {copy} beside {other}, from which it "
+                "differs in '.' and '_' alone: its first record stops what is copied with it",
+                f"Delete it on {flow.source} if nobody needs it; or run the playbook of flow "
+                f"{flow.name}'s mirror, which leaves it out unless topics names it",
+                flow=flow.name,
+                topic=name,
             )
-    return found + [
-        finding(
-            "name_too_long",
-            f"{name}: left out, for {flow.target_topic(name)} would have "
-            f"{len(flow.target_topic(name))} letters, and a topic's name has at most "
-            f"{LONGEST_NAME}",
-            f"Give it a shorter name, or list it in topics_exclude of flow {flow.name}",
-            flow=flow.name,
-            topic=name,
-        )
-        for name in sorted(on_source)
-        if too_long(flow, name)
-        and any(re.fullmatch(pattern, name) for pattern in flow.topics)
-        and not any(re.fullmatch(pattern, name) for pattern in flow.topics_exclude)
-    ]
+    for name in sorted(on_source):
+        asked_for = any(re.fullmatch(pattern, name) for pattern in flow.topics)
+        excluded = any(re.fullmatch(pattern, name) for pattern in flow.topics_exclude)
+        if too_long(flow, name) and asked_for and not excluded:
+            copy = flow.target_topic(name)
+            yield finding(
+                "name_too_long",
+                f"{name}: left out, for {copy} would have {len(copy)} letters, and a topic's name "
+                f"has at most {LONGEST_NAME}",
+                f"Give it a shorter name, or list it in topics_exclude of flow {flow.name}",
+                flow=flow.name,
+                topic=name,
+            )
 
 
 def unfed(
@@ -180,59 +175,57 @@ def unfed(
 ) -> list[str]:  # fmt: skip
     """Topics of the target that the flow would copy into if the source had one of their name.
 
-    :param on_source: what is there and can be read.
+    :param on_source: topics that can be read.
     :param mirrored: source topics known to have been mirrored: theirs are the flow's own.
     :param others: flows that may copy into them.
     """
-    known = {*on_source, *mirrored}
+    fed = {*on_source, *mirrored}
     return sorted(
         name
         for name in on_target
         if flow.source_topic(name) == name
-        and name not in known
+        and name not in fed
         and not any(other.source_topic(name) for other in others)
     )
 
 
 def not_made(
-    flow: Flow, known: Mapping[str, Any], source: ClusterSnapshot, baseline: Baseline
+    flow: Flow, before: Mapping[str, Any], source: ClusterSnapshot, baseline: Baseline
 ) -> list[str]:
     """Source topics that came when the target's topic of their name held records already.
 
-    :param known: what the last report remembered: ``held``, topics of the target that held records
-        while the source had none of their name, and ``foreign``, what this function found then.
-    :param baseline: what is in it was accepted.
+    :param before: what the last report remembered: ``held``, topics of the target that held records
+        while the source had none of their name, and ``foreign``, what this function returned then.
+    :param baseline: its topics were accepted.
     """
-    came = {name for name in known.get("held", ()) if name in source.topics and flow.matches(name)}
-    return sorted({*known.get("foreign", ()), *came} - {*baseline.topics})
+    came = {name for name in before.get("held", ()) if name in source.topics and flow.matches(name)}
+    return sorted({*before.get("foreign", ()), *came} - {*baseline.topics})
 
 
-def foreign(
+def foreign_topics(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
     positions: Positions,
     others: Collection[Flow],
     before: Collection[str] = (),
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Topics of the target that hold records which the flow did not copy.
 
     :param others: flows that may have copied them.
-    :param before: what :func:`not_made` found.
+    :param before: the topics of :func:`not_made`.
     """
-    found = []
     for name, topic in source.topics.items():
-        there = flow.target_topic(name)
-        theirs = target.topics.get(there)
-        if theirs is None or any(other.source_topic(there) for other in others):
+        copy = flow.target_topic(name)
+        theirs = target.topics.get(copy)
+        if theirs is None or any(other.source_topic(copy) for other in others):
             continue
         empty = not positions.get(name) and not any(log.end for log in topic.partitions.values())
         if name in before:
-            found.append(_foreign(flow, name, f"held records before {flow.source} had {name}"))
+            yield _foreign(flow, name, f"held records before {flow.source} had {name}")
         elif empty and any(log.end for log in theirs.partitions.values()):
-            found.append(_foreign(flow, name, f"holds records, and {name} on {flow.source} never "
-                                              "had one"))  # fmt: skip
-    return found
+            why = f"holds records, and {name} on {flow.source} never had one"
+            yield _foreign(flow, name, why)
 
 
 def _foreign(flow: Flow, name: str, why: str) -> Finding:
@@ -255,7 +248,7 @@ def _foreign(flow: Flow, name: str, why: str) -> Finding:
 
 
 def orphaned(flow: Flow, gone: Collection[str], reported: Collection[str]) -> list[Finding]:
-    """Say of each orphaned topic once that it is one.
+    """Topics deleted on the source, each once.
 
     :param reported: those that an earlier report named.
     """

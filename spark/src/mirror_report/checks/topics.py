@@ -1,6 +1,6 @@
 """Whether the target's topics can hold what the source's contain: snapshots in, findings out."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from mirror_report.checks.topic_settings import risks, settings_not_read
 from mirror_report.checks.verdict import finding
@@ -8,7 +8,7 @@ from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, Finding, Positions, TopicSnapshot
 
 
-def compare(
+def findings(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
@@ -16,29 +16,26 @@ def compare(
     auto_creation: bool | None,
     positions: Positions | None = None,
     forbidden: Collection[str] = (),
-) -> list[Finding]:
-    """Judge the topics of one flow.
+) -> Iterator[Finding]:
+    """What is wrong with the topics of one flow.
 
     :param auto_creation: whether the target creates topics by itself; ``None``: not known.
     :param positions: committed positions; a topic already mirrored must exist on the target.
     :param forbidden: topics of the target that the mirror's identity may not create, so that
         their first record does not create them either.
     """
-    found = [*not_readable(flow, source), *not_readable(flow, target)]
+    yield from [*not_readable(flow, source), *not_readable(flow, target)]
     if not source.topics and not source.errors:
-        found.append(
-            finding(
-                "no_topics",
-                f"no topic of {flow.source} matches {flow.include}",
-                f"Correct topics of flow {flow.name}, create the topic, or grant the identity "
-                "DESCRIBE on it (Kafka hides what one may not see)",
-                flow=flow.name,
-            )
+        yield finding(
+            "no_topics",
+            f"no topic of {flow.source} matches {flow.include}",
+            f"Correct topics of flow {flow.name}, create the topic, or grant the identity "
+            "DESCRIBE on it (Kafka hides what one may not see)",
+            flow=flow.name,
         )
-    return [
-        *found,
+    yield from [
         *_named_but_absent(flow, source),
-        *blocking(
+        *blocking_topics(
             flow, source, target,
             auto_creation=auto_creation, positions=positions, forbidden=forbidden,
         ),
@@ -48,7 +45,7 @@ def compare(
     ]  # fmt: skip
 
 
-def blocking(
+def blocking_topics(
     flow: Flow,
     source: ClusterSnapshot,
     target: ClusterSnapshot,
@@ -56,21 +53,19 @@ def blocking(
     auto_creation: bool | None,
     positions: Positions | None = None,
     forbidden: Collection[str] = (),
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Topics of the target that stop the mirror at their next record: missing, or too small.
 
-    Parameters are those of :func:`compare`.
+    Parameters are those of :func:`findings`.
     """
-    found: list[Finding] = []
     for name, ours in source.topics.items():
-        there = flow.target_topic(name)
-        theirs = target.topics.get(there)
+        copy = flow.target_topic(name)
+        theirs = target.topics.get(copy)
         if theirs is not None:
-            found += _fewer(flow, ours, theirs)
-        elif there not in target.errors:
-            creates = False if there in forbidden else auto_creation
-            found += _missing(flow, ours, creates, bool((positions or {}).get(name)))
-    return found
+            yield from _fewer(flow, ours, theirs)
+        elif copy not in target.errors:
+            creates = False if copy in forbidden else auto_creation
+            yield from _missing(flow, ours, creates, bool((positions or {}).get(name)))
 
 
 def not_readable(flow: Flow, snapshot: ClusterSnapshot) -> list[Finding]:
@@ -92,8 +87,6 @@ def not_readable(flow: Flow, snapshot: ClusterSnapshot) -> list[Finding]:
 
 
 def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
-    if not source.topics:
-        return []
     return [
         finding(
             "no_topics",
@@ -103,35 +96,23 @@ def _named_but_absent(flow: Flow, source: ClusterSnapshot) -> list[Finding]:
             topic=name,
         )
         for name in flow.named
-        if name not in source.topics and name not in source.errors and flow.matches(name)
+        if source.topics and name not in source.topics
+        if name not in source.errors and flow.matches(name)
     ]
 
 
 def _missing(
     flow: Flow, ours: TopicSnapshot, auto_creation: bool | None, mirrored: bool
-) -> list[Finding]:
+) -> Iterator[Finding]:
     create = (
         f"kafka-topics.sh --create --topic {flow.target_topic(ours.name)} "
         f"--partitions {len(ours.partitions)} on {flow.target}, or run playbooks/mirrormaker.yml: "
         "it creates mirrored topics"
     )
-    if not mirrored and (flow.engine.creates_topics or auto_creation):
-        # Whether an engine may that creates its topics itself is judged before it starts.
-        return []
-    if auto_creation is None and not mirrored:
-        return [
-            finding(
-                "not_checked",
-                f"{ours.name}: missing on {flow.target}, and whether its brokers create topics "
-                "could not be asked: if they do not, its first record blocks the mirror",
-                f"Grant the identity DESCRIBE_CONFIGS on the cluster {flow.target}, or create "
-                f"the topic: {create}",
-                flow=flow.name,
-                topic=ours.name,
-            )
-        ]
-    return [
-        finding(
+    # Whether the identity of an engine that creates topics may do so is a check of permissions.
+    created = flow.engine.creates_topics or auto_creation
+    if mirrored or (auto_creation is not None and not created):
+        yield finding(
             "topic_missing",
             f"{ours.name}: matched by the flow and missing on {flow.target}"
             + (" although records of it were mirrored" if mirrored else ""),
@@ -139,29 +120,36 @@ def _missing(
             flow=flow.name,
             topic=ours.name,
         )
-    ]
+    elif not created:
+        yield finding(
+            "not_checked",
+            f"{ours.name}: missing on {flow.target}, and whether its brokers create topics "
+            "could not be asked: if they do not, its first record blocks the mirror",
+            f"Grant the identity DESCRIBE_CONFIGS on the cluster {flow.target}, or create "
+            f"the topic: {create}",
+            flow=flow.name,
+            topic=ours.name,
+        )
 
 
-def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
+def _regex(flow: Flow, auto_creation: bool | None) -> Iterator[Finding]:
     accepted = f"regex-without-auto-creation:{flow.name}"
     created = flow.engine.creates_topics or auto_creation
     if created or not flow.is_regex or accepted in flow.accept:
-        return []
+        return
     if auto_creation is None:
-        return [
-            finding(
-                "regex_without_auto_creation",
-                f"flow {flow.name} is a regex, and whether {flow.target} creates topics could not "
-                "be asked: if it does not, a topic that matches later blocks the mirror's one "
-                "producer for ever",
-                "List the topics by name, grant the identity DESCRIBE_CONFIGS on the cluster "
-                f"{flow.target}, or accept it by name and create topics in time: "
-                f"mirror_accept: [{accepted}]",
-                flow=flow.name,
-            ).rated("unknown")
-        ]
-    return [
-        finding(
+        yield finding(
+            "regex_without_auto_creation",
+            f"flow {flow.name} is a regex, and whether {flow.target} creates topics could not "
+            "be asked: if it does not, a topic that matches later blocks the mirror's one "
+            "producer for ever",
+            "List the topics by name, grant the identity DESCRIBE_CONFIGS on the cluster "
+            f"{flow.target}, or accept it by name and create topics in time: "
+            f"mirror_accept: [{accepted}]",
+            flow=flow.name,
+        ).rated("unknown")
+    else:
+        yield finding(
             "regex_without_auto_creation",
             f"flow {flow.name} is a regex and {flow.target} creates no topics: a topic that "
             "matches later blocks the mirror's one producer for ever",
@@ -169,15 +157,12 @@ def _regex(flow: Flow, auto_creation: bool | None) -> list[Finding]:
             f"accept it by name and create topics in time: mirror_accept: [{accepted}]",
             flow=flow.name,
         )
-    ]
 
 
-def _fewer(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Finding]:
-    if len(theirs.partitions) >= len(ours.partitions):
-        return []
+def _fewer(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> Iterator[Finding]:
     kept = flow.engine.keeps_partitions
-    return [
-        finding(
+    if len(theirs.partitions) < len(ours.partitions):
+        yield finding(
             "partitions_fewer",
             f"{theirs.name}: {len(theirs.partitions)} partitions on {flow.target}, "
             f"{len(ours.partitions)} on {flow.source}"
@@ -187,7 +172,6 @@ def _fewer(flow: Flow, ours: TopicSnapshot, theirs: TopicSnapshot) -> list[Findi
             flow=flow.name,
             topic=ours.name,
         ).rated("critical" if kept else "warning")
-    ]
 
 
 def _risks(flow: Flow, source: ClusterSnapshot, target: ClusterSnapshot) -> list[Finding]:

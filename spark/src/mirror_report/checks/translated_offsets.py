@@ -36,22 +36,22 @@ class Image:
         """The same, known not to be before an offset."""
         return replace(self, offset=max(self.offset or 0, min(offset, self.at_most)))
 
-    def at_end(self, there: PartitionSnapshot) -> Image:
+    def at_end(self, copy: PartitionSnapshot) -> Image:
         """The same, of a position that is the source's end, of which everything is copied.
 
-        What others wrote into the target lies before or behind the last copy; only where there is
-        nothing at all it makes no difference.
+        What others wrote into the target lies before or behind the last copied record; only in an
+        empty log it makes no difference.
         """
-        if there.log_start == there.end:
-            return self.proved(there.end)
-        return replace(self, estimate=there.end)
+        if copy.log_start == copy.end:
+            return self.proved(copy.end)
+        return replace(self, estimate=copy.end)
 
 
-def image(
+def translate(
     offset: int,
     syncs: Sequence[OffsetSync],
-    here: PartitionSnapshot,
-    there: PartitionSnapshot,
+    log: PartitionSnapshot,
+    copy: PartitionSnapshot,
     proves_from_ms: int = -1,
 ) -> Image:
     """Translate one offset.
@@ -62,14 +62,14 @@ def image(
 
     :param offset: next one to read, within the source's log.
     :param syncs: of the partition, oldest first.
-    :param here: the source's partition, ``there``: the target's, asked before the source's.
+    :param log: the source's partition, ``copy``: the target's, asked before the source's.
     :param proves_from_ms: a sync that was written by then proves no place: a side may have lost its
-        newest records since, and nobody would have seen it.
+        newest records since, unseen.
     """
-    fitting = [sync for sync in syncs if sync.upstream < here.end and sync.downstream < there.end]
+    fitting = [sync for sync in syncs if sync.upstream < log.end and sync.downstream < copy.end]
     below = [sync for sync in fitting if sync.upstream <= offset]
     above = [sync for sync in fitting if sync.upstream > offset]
-    at_most = above[0].downstream if above else there.end
+    at_most = above[0].downstream if above else copy.end
     if not below:
         return Image(None, False, at_most)
     last = below[-1]
@@ -88,14 +88,14 @@ def image(
     )  # fmt: skip
 
 
-def holds(checkpoint: OffsetSync, syncs: Sequence[OffsetSync], there: PartitionSnapshot) -> bool:
+def holds(checkpoint: OffsetSync, syncs: Sequence[OffsetSync], copy: PartitionSnapshot) -> bool:
     """Whether a checkpoint may be about the logs as they are.
 
-    One that a log went back after, or that a sync contradicts, is about what was there before.
+    One that a log went back after, or that a sync contradicts, is about former records.
 
     :param syncs: of the partition, oldest first.
     """
     if syncs and syncs[0].begins and checkpoint.timestamp_ms <= syncs[0].timestamp_ms:
         return False
     above = [sync.downstream for sync in syncs if sync.upstream >= checkpoint.upstream]
-    return checkpoint.downstream <= min([there.end, *above])
+    return checkpoint.downstream <= min([copy.end, *above])

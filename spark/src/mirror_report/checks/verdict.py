@@ -12,12 +12,6 @@ from mirror_report.model import Finding, ReportError, Severity, Verdict
 
 EXIT_CODES: Mapping[Severity, int] = {"ok": 0, "warning": 1, "critical": 2, "unknown": 3}
 ORDER: tuple[Severity, ...] = ("ok", "warning", "unknown", "critical")
-WORDS: Mapping[Severity, str] = {
-    "ok": "whole",
-    "warning": "warning",
-    "critical": "critical",
-    "unknown": "unknown",
-}
 
 
 def finding(
@@ -33,33 +27,28 @@ def finding(
     return Finding(TABLE[kind].severity, kind, flow, topic, None, count, message, action)
 
 
-def effective(found: Finding) -> Severity:
-    """Severity that counts: what an earlier run reported is ``ok``."""
-    return "ok" if found.accounted else found.severity
-
-
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Findings as a person should read them."""
     return sorted(
         findings,
-        key=lambda found: (
-            -ORDER.index(effective(found)),
-            found.flow or "",
-            found.topic or "",
-            found.kind,
-            found.partition if found.partition is not None else -1,
+        key=lambda each: (
+            -ORDER.index(each.effective),
+            each.flow or "",
+            each.topic or "",
+            each.kind,
+            each.partition if each.partition is not None else -1,
         ),
     )
 
 
 def once(findings: Sequence[Finding]) -> list[Finding]:
     """Findings without repetitions, and without what follows from a permission that is named."""
-    lacking = {found.flow for found in findings if found.kind == "missing_permission"}
+    lacking = {each.flow for each in findings if each.kind == "missing_permission"}
     kept: dict[Any, Finding] = {}
-    for found in findings:
-        if found.kind != "permission" or found.flow not in lacking:
+    for each in findings:
+        if each.kind != "permission" or each.flow not in lacking:
             # Flows may share a permission; the command that grants it names it.
-            kept.setdefault(found.action if found.kind == "missing_permission" else found, found)
+            kept.setdefault(each.action if each.kind == "missing_permission" else each, each)
     return list(kept.values())
 
 
@@ -70,12 +59,10 @@ def failure(error: ReportError, flow: str | None = None) -> Finding:
 
 def verdict(findings: Sequence[Finding]) -> Verdict:
     """Exit status and sentence for a list of findings; the worst wins."""
-    levels = {effective(found) for found in findings}
-    severity: Severity = next((level for level in reversed(ORDER) if level in levels), "ok")
-    if severity == "ok":
+    concerned = [each for each in worst_first(findings) if each.effective != "ok"]
+    if not concerned:
         return Verdict(0, "ok", "whole: no finding")
-    concerned = [found for found in worst_first(findings) if effective(found) == severity]
-    more = f" (and {len(concerned) - 1} more)" if len(concerned) > 1 else ""
-    return Verdict(
-        EXIT_CODES[severity], severity, f"{WORDS[severity]}: {concerned[0].message}{more}"
-    )
+    severity = concerned[0].effective
+    others = sum(each.effective == severity for each in concerned) - 1
+    more = f" (and {others} more)" if others else ""
+    return Verdict(EXIT_CODES[severity], severity, f"{severity}: {concerned[0].message}{more}")

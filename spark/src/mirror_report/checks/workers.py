@@ -1,73 +1,62 @@
 """Connectors and tasks of a mirror, as Kafka Connect describes them: no I/O."""
 
+from collections.abc import Iterator
+
 from mirror_report.checks.remedies import connector, start
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, GroupSnapshot, MirrorStatus, Positions, WorkerState
 
-# What somebody asks of a connector; Connect never does it by itself.
+# States that somebody asks for; Connect never sets them by itself.
 ASKED = ("PAUSED", "STOPPED")
 
 
-def judge(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> list[Finding]:
-    """Failed and resting connectors and tasks; without a worker they say nothing any more."""
+def findings(flow: Flow, mirror: MirrorStatus, group: GroupSnapshot) -> Iterator[Finding]:
+    """Failed and resting connectors and tasks; without a worker their states are outdated."""
     if not group.members:
-        return []
-    return [
-        finding(
-            "task_failed",
-            f"{_name(worker)} of {flow.instance} has failed: "
-            f"{worker.error or 'no reason is given'}",
-            f"The process goes on without it. Look into journalctl -u {flow.instance}.service, "
-            f"then {connector(flow, 'restart', worker.connector)}",
-            flow=flow.name,
-        )
-        for worker in mirror.workers
-        if worker.state == "FAILED"
-    ] + _resting(flow, mirror)
-
-
-def _resting(flow: Flow, mirror: MirrorStatus) -> list[Finding]:
-    """Connectors that do nothing until somebody asks for it, whether or not records wait."""
-    found = [
-        finding(
-            "not_running",
-            f"connector {worker.connector} is {worker.state}: what is its work waits until it is "
-            "resumed",
-            f"If that is not intended: {connector(flow, 'start', worker.connector)}",
-            flow=flow.name,
-        )
-        for worker in mirror.workers
-        if worker.task is None and worker.state in ASKED
-    ]
-    # A process of its own makes its connectors when it starts; others may delete those of Connect.
-    shared = bool(flow.engine.connector_control)
-    known = {worker.connector for worker in mirror.workers if worker.task is None}
-    unsure = mirror.problems or not mirror.positions
-    if shared and flow.connectors[0] not in known and not unsure:
-        found.append(
-            finding(
-                "not_running",
-                f"connector {flow.connectors[0]} is not there, so nobody would mirror what comes",
-                "Run playbooks/kafka-connect.yml, which creates the connectors of the flows",
+        return
+    for worker in mirror.workers:
+        if worker.state == "FAILED":
+            yield finding(
+                "task_failed",
+                f"{_name(worker)} of {flow.instance} has failed: "
+                f"{worker.error or 'no reason is given'}",
+                f"The process goes on without it. Look into journalctl -u {flow.instance}.service, "
+                f"then {connector(flow, 'restart', worker.connector)}",
                 flow=flow.name,
             )
+    connectors = [worker for worker in mirror.workers if worker.task is None]
+    for worker in connectors:
+        if worker.state in ASKED:
+            yield finding(
+                "not_running",
+                f"connector {worker.connector} is {worker.state}: what is its work waits until it "
+                "is resumed",
+                f"If that is not intended: {connector(flow, 'start', worker.connector)}",
+                flow=flow.name,
+            )
+    # A process of its own makes its connectors when it starts; others may delete those of Connect.
+    shared = bool(flow.engine.connector_control)
+    unsure = mirror.problems or not mirror.positions
+    missing = flow.connectors[0] not in {worker.connector for worker in connectors}
+    if shared and missing and not unsure:
+        yield finding(
+            "not_running",
+            f"connector {flow.connectors[0]} is not there, so nobody would mirror what comes",
+            "Run playbooks/kafka-connect.yml, which creates the connectors of the flows",
+            flow=flow.name,
         )
-    return found
 
 
-def nobody(flow: Flow, positions: Positions, group: GroupSnapshot) -> list[Finding]:
+def no_worker(flow: Flow, positions: Positions, group: GroupSnapshot) -> Iterator[Finding]:
     """A mirror that has worked before and has no process now."""
-    if group.members or not positions:
-        return []
-    return [
-        finding(
+    if positions and not group.members:
+        yield finding(
             "not_running",
             f"nobody mirrors: group {flow.group_id} has no member (state {group.state})",
             start(flow),
             flow=flow.name,
         )
-    ]
 
 
 def not_running(flow: Flow, mirror: MirrorStatus, *, tasks_expected: bool) -> list[str]:

@@ -46,7 +46,7 @@ def answer(options: Namespace) -> Answer:
 
 
 def _line(record: UnitRecord) -> str:
-    why = causes.sentence(record.cause) + causes.since(record.cause, record.at)
+    why = causes.in_words(record.cause) + causes.age_in_words(record.cause, record.at)
     clauses = [
         f"{record.active} ({record.sub})",
         *([f"its last process ended with {record.ended}"] if record.ended else []),

@@ -104,8 +104,8 @@ def _flowing(
 ) -> tuple[bool | None, str]:
     """Wait for a position to move: whether one did (``None``: no record waits), and why not."""
     started = mirror_status(clients, flow, tails).positions
-    by_partition = positions.by_partition(flow, source, started, Baseline())
-    waiting = positions.waiting(flow, source, by_partition)
+    by_partition = positions.mirror_positions(flow, source, started, Baseline())
+    waiting = positions.waiting_ranges(flow, source, by_partition)
     if not waiting:
         return None, ""
     awaited.progress(

@@ -97,7 +97,7 @@ def _topic(
     ours = {origin: topic for origin, topic in source.topics.items() if topic.topic == name}
     theirs = [topic for topic in target.topics.values() if topic.topic == name]
     both = [*ours.values(), *theirs]
-    status, reason = digests.status(
+    status, reason = digests.topic_outcome(
         sums,
         on_source=bool(ours),
         on_target=bool(theirs),

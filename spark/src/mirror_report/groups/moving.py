@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mirror_report.checks import control, elections, failover
-from mirror_report.checks.groups import Scene, parities, places, unproved
+from mirror_report.checks.groups import Scene, committed_offsets, parities, unproved
 from mirror_report.checks.verdict import failure, verdict
 from mirror_report.config import Flow, Settings
 from mirror_report.groups.proofs import proved_places
@@ -109,7 +109,7 @@ def flow_groups(
     }
     translated = translation(target, clients.credentials, flow, memory, replaced)
     groups, not_examined, refusals = _groups(flow, source, target)
-    topics = {topic for _, topic, _, _ in places(flow, groups)}
+    topics = {topic for _, topic, _, _ in committed_offsets(flow, groups)}
     theirs = target.snapshot(None, [*map(flow.target_topic, topics)], settings=False)
     ours = source.snapshot(None, topics, settings=False)
     former = before.get("elections", {})
@@ -131,9 +131,9 @@ def flow_groups(
     return FlowGroups(
         sorted(rows, key=lambda row: row.group),
         [
-            *failover.judge(flow, target.cluster, rows),
+            *failover.findings(flow, target.cluster, rows),
             *(failure(error, flow.name) for error in (*refusals, *translated.problems)),
-            *control.foreign(flow, translated.foreign, time.time_ns() // 1_000_000),
+            *control.foreign_records(flow, translated.foreign, time.time_ns() // 1_000_000),
         ],
         remembered={
             "tails": {name: tail.dump() for name, tail in memory.items()},
@@ -195,9 +195,9 @@ def _elections(
     :param before: what the last observation knew; ``replaced``: topics recreated since.
     """
     former = {at: log for at, log in elections.load(before).items() if at[0] not in replaced}
-    asked = elections.wanted(now, former)
+    asked = elections.epochs_to_ask(now, former)
     epochs = leader_epochs.of_logs(client, asked) if asked else {}
-    return elections.noted(now, former, epochs)
+    return elections.updated(now, former, epochs)
 
 
 def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:

@@ -94,20 +94,20 @@ class FlowMeasurement:
         except StateError as error:
             lines = []
             self._failed(error)
-        past = partition_history.read(lines, source.taken_at_ms)
-        positions = position_checks.by_partition(
+        past = partition_history.of_lines(lines, source.taken_at_ms)
+        positions = position_checks.mirror_positions(
             flow, source, observed.positions, self.baseline, past
         )
-        waiting = position_checks.waiting(flow, source, positions)
+        waiting = position_checks.waiting_ranges(flow, source, positions)
         ages = self._ages(position_checks.oldest_first(waiting, past, AGES_ASKED), len(waiting))
         drained = position_checks.drained(waiting, ages)
         client = self.clients.get(flow.source)
         admin, cluster = client.admin, client.cluster
         transactions = open_transactions(admin, source)
         reset, replaced = self._recreated()
-        shifted = shifts.observe(source, observed.target, mirror, flow, drained)
+        shifted = shifts.offset_shifts(source, observed.target, mirror, flow, drained)
         before = self.manifests["shifts"]
-        self.findings.extend(shifts.judge(flow, source, shifted, before, replaced))
+        self.findings.extend(shifts.findings(flow, source, shifted, before, replaced))
         next_offsets = {
             place: position.next_offset
             for place, position in positions.items()
@@ -129,22 +129,22 @@ class FlowMeasurement:
         )
         status = self._status()
         self.findings.extend([
-            *loss_checks.judge(flow, losses, cluster),
-            *lag_findings.judge(flow, rows, observed.group, cluster),
-            *lag_findings.hung(flow, transactions, cluster, warn),
-            *lag_findings.heartbeat(flow, status, warn, cluster),
-            *workers.judge(flow, mirror, observed.group),
+            *loss_checks.findings(flow, losses, cluster),
+            *lag_findings.findings(flow, rows, observed.group, cluster),
+            *lag_findings.hung_transactions(flow, transactions, cluster, warn.stalled_seconds),
+            *lag_findings.old_heartbeat(flow, status, warn.heartbeat_seconds, cluster),
+            *workers.findings(flow, mirror, observed.group),
             *(failure(problem, flow.name) for problem in mirror.problems),
-            *control.foreign(flow, mirror.foreign, time.time_ns() // 1_000_000),
+            *control.foreign_records(flow, mirror.foreign, time.time_ns() // 1_000_000),
         ])  # fmt: skip
         self._remember(len(lines), past, drained, rows)
-        return rows, status, self.findings, shifts.remember(before, shifted)
+        return rows, status, self.findings, shifts.latest(before, shifted)
 
     def _ages(
         self, asked: Mapping[Place, tuple[int, int]], lagging: int
     ) -> dict[Place, int | None]:
         """Timestamps of the oldest records waiting, as far as they were asked for."""
-        self.findings.extend(lag_findings.not_asked(self.flow, lagging, len(asked)))
+        self.findings.extend(lag_findings.ages_not_asked(self.flow, lagging, len(asked)))
         flow, cluster = self.flow, self.clients.get(self.flow.source).cluster
         isolation, credentials = flow.source_isolation, self.clients.credentials
         try:
@@ -156,7 +156,7 @@ class FlowMeasurement:
         except ReportError as error:
             self._failed(error)
             return {}
-        self.findings.extend(lag_findings.unreadable(flow, cluster, asked, ages.failed))
+        self.findings.extend(lag_findings.unreadable_records(flow, cluster, asked, ages.failed))
         return ages.answers
 
     def _recreated(self) -> tuple[frozenset[str], set[str]]:
@@ -165,7 +165,7 @@ class FlowMeasurement:
         reset = recreated.changed_ids(ids.get("source", {}), source)
         target_reset = recreated.changed_ids(ids.get("target", {}), self.observed.target)
         cluster = self.clients.get(flow.source).cluster
-        self.findings.extend(recreated.on_target(flow, target_reset, cluster))
+        self.findings.extend(recreated.recreated_on_target(flow, target_reset, cluster))
         copied = {name for name in source.topics if flow.target_topic(name) in target_reset}
         return frozenset(reset), set(reset) | copied
 
@@ -178,7 +178,7 @@ class FlowMeasurement:
         """Partitions truncated now, and all that is known to be lost, which is remembered."""
         flow, observed, baseline = self.flow, self.observed, self.baseline
         source = observed.source
-        lost = loss_checks.observe(
+        lost = loss_checks.newly_lost(
             flow, observed, next_offsets, past, baseline=baseline, rises=rises
         )
         truncated = frozenset(
@@ -189,12 +189,12 @@ class FlowMeasurement:
         try:
             every = self.store.load("losses")
             before = every.get(flow.name, {})
-            losses = loss_checks.remember(before, lost, source.taken_at_ms, baseline)
+            losses = loss_checks.with_new(before, lost, source.taken_at_ms, baseline)
             if losses != before:
                 self.store.commit("losses", {**every, flow.name: losses})
         except StateError as error:
             self._failed(error)
-            losses = loss_checks.remember({}, lost, source.taken_at_ms, baseline)
+            losses = loss_checks.with_new({}, lost, source.taken_at_ms, baseline)
         return truncated, losses
 
     def _status(self) -> FlowStatus:
@@ -214,16 +214,16 @@ class FlowMeasurement:
         rows: Sequence[PartitionLag],
     ) -> None:
         flow, source, positions = self.flow, self.observed.source, self.observed.positions
-        through = partition_history.through(past, source, positions, drained)
-        line = partition_history.line(past, source, positions, through, flow.source_isolation)
+        through = partition_history.ends_of_markers(past, source, positions, drained)
+        line = partition_history.new_line(past, source, positions, through, flow.source_isolation)
         topics, days = {*source.topics, *source.errors}, self.history.days
         try:
             self.history.append(
                 flow.name,
                 line,
                 before,
-                lambda lines: partition_history.thinned(lines, topics, line["at"], days),
+                lambda lines: partition_history.fewer_lines(lines, topics, line["at"], days),
             )
-            self.history.append_lags(flow.name, line["at"], lag_over_time.by_topic(rows))
+            self.history.append_lags(flow.name, line["at"], lag_over_time.lag_by_topic(rows))
         except StateError as error:
             self._failed(error)

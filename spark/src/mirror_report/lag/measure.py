@@ -85,7 +85,7 @@ def measure_lag(
             result.shifts[flow.name] = shifts
             if not topics:
                 result.findings.extend(
-                    topic_checks.blocking(
+                    topic_checks.blocking_topics(
                         flow, observed.source, observed.target,
                         auto_creation=observed.auto_creation, positions=observed.positions,
                     )

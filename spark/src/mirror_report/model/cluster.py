@@ -3,7 +3,7 @@
 Offsets are Kafka offsets, ``*_ms`` are milliseconds since 1970, ``None`` means unknown (never 0).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +28,7 @@ class EpochsWanted:
 
     :param leader: epoch of the present leader, which is the newest.
     :param low: the oldest is that of the record at this offset.
-    :param known: those known before; none is asked for that is older than the newest of them.
+    :param known: those that are known; none is asked for that is older than the newest of them.
     """
 
     leader: int
@@ -119,6 +119,17 @@ class ClusterSnapshot:
     errors: dict[str, str] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
     brokers: int | None = None
+
+    def log(self, topic: str, partition: int) -> PartitionSnapshot | None:
+        """One partition's log; ``None``: there is none, or it could not be read."""
+        snapshot = self.topics.get(topic)
+        return snapshot.partitions.get(partition) if snapshot else None
+
+    def logs(self) -> Iterator[tuple[Place, PartitionSnapshot]]:
+        """Every partition that could be read, and its log."""
+        for name, topic in self.topics.items():
+            for partition, log in topic.partitions.items():
+                yield (name, partition), log
 
 
 @dataclass(frozen=True)

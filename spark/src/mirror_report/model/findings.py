@@ -26,6 +26,11 @@ class Finding:
     action: str
     accounted: bool = False
 
+    @property
+    def effective(self) -> Severity:
+        """Severity that counts: what an earlier run reported is ``ok``."""
+        return "ok" if self.accounted else self.severity
+
     def rated(self, severity: Severity) -> Self:
         """The same, of another severity than its kind has as a rule."""
         return replace(self, severity=severity)

@@ -35,7 +35,7 @@ def processes_of(
     records = units.read(Path(units_file))
     oldest = time.time() - FRESH_INTERVALS * max(interval_seconds, MINUTE)
     if records is None or any(record.at < oldest for record in records):
-        return processes.not_recorded(units_file)
+        return [processes.not_recorded(units_file)]
     kinds = {
         flow.name: [finding.kind for finding in findings if finding.flow == flow.name]
         for flow in flows
@@ -43,7 +43,7 @@ def processes_of(
     of_flows = [
         finding
         for flow in flows
-        for finding in processes.judge(
+        for finding in processes.findings(
             flow, records, kinds[flow.name], [row for row in rows if row.flow == flow.name]
         )
     ]

@@ -68,7 +68,7 @@ def prove_topics(
     before = _observe(snapshots, flow)
     feeds = _feeds(flow, before.source, topic)
     waiting = _waiting(settings.clusters[flow.source], settings.credentials, before, feeds)
-    found: dict[str, TopicParity] = {}
+    rows: dict[str, TopicParity] = {}
     subjects: list[TopicAtRest] = []
     for name, origins in feeds.items():
         chosen = strategies.choose(
@@ -77,13 +77,13 @@ def prove_topics(
             before.target.topics.get(name),
         )
         if name in before.target.errors:
-            found[name] = _empty(flow, name, origins, "unknown", before.target.errors[name])
+            rows[name] = _empty(flow, name, origins, "unknown", before.target.errors[name])
         elif chosen.strategy == "latest_by_key":
             reason = f"{chosen.reason}: mirror-report run compares the latest record of each key"
-            found[name] = _empty(flow, name, origins, "skipped", reason)
+            rows[name] = _empty(flow, name, origins, "skipped", reason)
         elif waiting.keys() & set(origins):
             reason = f"{sum(waiting.get(origin, 0) for origin in origins)} records wait"
-            found[name] = _empty(flow, name, origins, "in_flight", reason)
+            rows[name] = _empty(flow, name, origins, "in_flight", reason)
         else:
             subjects.append(_subject(flow, name, origins, before, recorded))
     if subjects:
@@ -95,11 +95,11 @@ def prove_topics(
             name, origins = subject.topic, feeds[subject.topic]
             if _state(before, origins, name) != _state(after, origins, name):
                 reason = "the topic moved while it was read"
-                found[name] = _empty(flow, name, origins, "in_flight", reason)
+                rows[name] = _empty(flow, name, origins, "in_flight", reason)
             else:
                 row = _empty(flow, name, origins, "verified", _reason(subject, sha256=sha256))
-                found[name] = _compared(row, proved[name])
-    topics = [found[name] for name in feeds]
+                rows[name] = _compared(row, proved[name])
+    topics = [rows[name] for name in feeds]
     findings = worst_first(
         each for row in topics for each in _findings(row, flow, settings.clusters)
     )
@@ -114,21 +114,22 @@ def _observe(snapshots: Snapshots, flow: Flow) -> FlowSnapshot:
     )
 
 
-def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str, tuple[str, ...]]:
-    """Topics of the target to prove, and the topics of the source that feed each."""
+def _feeds(flow: Flow, source: ClusterSnapshot, only: str | None) -> dict[str, tuple[str, ...]]:
+    """Topics of the target to prove, and the topics of the source that feed each.
+
+    :param only: one of them, on the source or on the target; ``None``: all.
+    """
+    hidden = [f"{name}: {why}" for name, why in source.errors.items() if only in {None, name}]
+    if hidden:
+        raise ReportError("; ".join(hidden))
     feeds: dict[str, tuple[str, ...]] = {}
     for name in sorted(source.topics):
         topic = flow.target_topic(name)
         feeds[topic] = (*feeds.get(topic, ()), name)
-    if hidden := [
-        f"{name}: {why}" for name, why in source.errors.items() if wanted in {None, name}
-    ]:
-        raise ReportError("; ".join(hidden))
-    if wanted is None:
-        return feeds
-    if not (chosen := {name: some for name, some in feeds.items() if wanted in (name, *some)}):
+    chosen = {topic: names for topic, names in feeds.items() if only in {None, topic, *names}}
+    if only is not None and not chosen:
         raise ConfigError(
-            f"flow {flow.name} mirrors no topic {wanted!r} that is on {flow.source}",
+            f"flow {flow.name} mirrors no topic {only!r} that is on {flow.source}",
             "mirror-report show names those it does",
         )
     return chosen
@@ -137,47 +138,47 @@ def _feeds(flow: Flow, source: ClusterSnapshot, wanted: str | None) -> dict[str,
 def _waiting(
     source: Cluster,
     credentials: Credentials,
-    seen: FlowSnapshot,
+    snapshot: FlowSnapshot,
     feeds: Mapping[str, Sequence[str]],
 ) -> dict[str, int]:
     """Topic of the source -> offsets the mirror has not committed, unless they hold no records."""
     behind: dict[Place, tuple[int, int]] = {}
-    for name in (name for some in feeds.values() for name in some):
-        for partition, log in seen.source.topics[name].partitions.items():
-            position = max(log.log_start, seen.positions.get(name, {}).get(partition, 0))
+    for name in (name for origins in feeds.values() for name in origins):
+        for partition, log in snapshot.source.topics[name].partitions.items():
+            position = max(log.log_start, snapshot.positions.get(name, {}).get(partition, 0))
             if position < log.end:
                 behind[name, partition] = (position, log.end)
     ages = guarded.each(
-        lambda some: oldest_waiting(source, credentials, some), behind, WAITING_SECONDS
+        lambda ranges: oldest_waiting(source, credentials, ranges), behind, WAITING_SECONDS
     ).answers
-    found: dict[str, int] = {}
+    waiting: dict[str, int] = {}
     for place, (position, end) in behind.items():
         if place not in ages or ages[place] is not None:
-            found[place[0]] = found.get(place[0], 0) + end - position
-    return found
+            waiting[place[0]] = waiting.get(place[0], 0) + end - position
+    return waiting
 
 
 def _subject(
-    flow: Flow, topic: str, origins: Sequence[str], seen: FlowSnapshot, recorded: Baseline
+    flow: Flow, topic: str, origins: Sequence[str], snapshot: FlowSnapshot, recorded: Baseline
 ) -> TopicAtRest:
     # A baseline taken while the mirror ran says nothing exact of the target.
     exact = {} if recorded.group_existed else recorded.topics
     begun = next(
         (exact[origin] for origin in reversed(origins) if origin in exact), TopicBaseline()
     )
-    on_target = seen.target.topics.get(topic)
+    on_target = snapshot.target.topics.get(topic)
     sides: list[tuple[Side, str, TopicSnapshot | None, TopicBaseline]] = [
         *(
-            ("source", origin, seen.source.topics[origin], exact.get(origin, TopicBaseline()))
+            ("source", origin, snapshot.source.topics[origin], exact.get(origin, TopicBaseline()))
             for origin in origins
         ),
         ("target", topic, on_target, begun),
     ]
     ranges: list[Range] = []
     gaps = {"source": False, "target": False}
-    for side, name, snapshot, start in sides:
-        floor = start.side(side).start
-        for partition, log in (snapshot.partitions if snapshot else {}).items():
+    for side, name, of_side, baseline in sides:
+        floor = baseline.side(side).start
+        for partition, log in (of_side.partitions if of_side else {}).items():
             first = max(log.log_start, floor.get(partition, 0))
             gaps[side] |= log.log_start > floor.get(partition, 0)
             if first < (end := log.end_for(flow.isolation(side))):
@@ -216,20 +217,21 @@ def _compare(
         return prove.prove(session, of_flow, subjects, progress, sha256=sha256)
 
 
-def _state(seen: FlowSnapshot, origins: Sequence[str], topic: str) -> list[Any]:
+def _state(snapshot: FlowSnapshot, origins: Sequence[str], topic: str) -> list[Any]:
     """Ids and bounds of all logs: equal at two moments if nothing moved in between."""
-    logs = [*(seen.source.topics.get(origin) for origin in origins), seen.target.topics.get(topic)]
-    return [(log.topic_id, log.partitions) if log else None for log in logs]
+    source, target = snapshot.source.topics, snapshot.target.topics
+    topics = [*(source.get(origin) for origin in origins), target.get(topic)]
+    return [(each.topic_id, each.partitions) if each else None for each in topics]
 
 
 def _reason(subject: TopicAtRest, *, sha256: bool) -> str:
-    said = {
+    reasons = {
         "compared record by record by SHA-256": sha256,
         "timestamps are not compared: the target replaces them": not subject.keeps_time,
         "the logs no longer hold everything since the baseline": subject.source_gap
         or subject.target_gap,
     }
-    return "; ".join(text for text, holds in said.items() if holds)
+    return "; ".join(text for text, holds in reasons.items() if holds)
 
 
 def _empty(
@@ -255,7 +257,7 @@ def _compared(row: TopicParity, proved: "Proved") -> TopicParity:
     wrong = sum(counts[name] for name in CLASSES if name not in ("extra", "duplicate"))
     beyond = unreadable.reason(proved.beyond) if proved.beyond else ""
     partitions = {
-        name: {str(lane): found for lane, found in sorted(lanes.items()) if lane >= 0}
+        name: {str(lane): count for lane, count in sorted(lanes.items()) if lane >= 0}
         for name, lanes in proved.counts.items()
     }
     return replace(
@@ -269,8 +271,8 @@ def _compared(row: TopicParity, proved: "Proved") -> TopicParity:
         counts=counts,
         partitions={name: lanes for name, lanes in partitions.items() if lanes},
         samples={
-            name: [Sample(**sample) for sample in some]
-            for name, some in proved.samples.items()
+            name: [Sample(**sample) for sample in samples]
+            for name, samples in proved.samples.items()
             if counts.get(name)
         },
     )

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -27,7 +27,7 @@ from mirror_report.parity import without_spark
 from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.results import losses
 from mirror_report.render import SCHEMA_VERSION, freshness
-from mirror_report.report.survey import Survey, survey
+from mirror_report.report.survey import Survey, survey_flows
 from mirror_report.state import baselines
 from mirror_report.state.history import History
 from mirror_report.state.store import Store
@@ -43,8 +43,8 @@ def make_report(
 ) -> Report:
     """Make the whole report; the caller holds the store's lock.
 
-    :param publish: called with the report, returns it as published; what was found once is kept
-        afterwards, so that the next run tells it if this one never did.
+    :param publish: called with the report, returns it as published; what is reported once is kept
+        afterwards, so that the next run reports it if this one never did.
     :param on_crash: called with an unexpected error, which otherwise becomes a finding.
     """
     started = time.monotonic()
@@ -56,17 +56,18 @@ def make_report(
     lag = measure_lag(settings, store, flow_name, topics=True)
     history = over_time(History(settings.state_directory, settings.history_days), lag)
     _remember_ids(store, lag)
-    surveyed = survey(settings, store, [flow for flow in flows if flow.name in lag.observed], lag)
-    take = Snapshots(settings, lag.tails)
-    request = ParityRequest(settings, take, store, run_id, tuple(lag.observed))
-    parity, said = _parity(request, progress, on_crash) if lag.observed else (None, [])
-    found = _findings(store, flows, lag, surveyed, said, compared=parity is not None)
+    survey = survey_flows(settings, store, flows, lag)
+    snapshots = Snapshots(settings, lag.tails)
+    request = ParityRequest(settings, snapshots, store, run_id, tuple(lag.observed))
+    parity, of_content = _parity(request, progress, on_crash) if lag.observed else (None, [])
+    findings = [*_findings(store, flows, lag, survey, of_content, compared=parity is not None)]
     topics = parity.topics if parity else []
-    share, kinds = verified_share(topics), {finding.kind for finding in found}
-    findings = worst_first([*found, *coverage.judge(share, settings.warn.coverage, parity, kinds)])
+    share, kinds = verified_share(topics), {finding.kind for finding in findings}
+    findings += coverage.findings(share, settings.warn.coverage, parity, kinds)
+    findings = worst_first(findings)
     progress("writing the report")
     duration = round(time.monotonic() - started, 3)
-    report = Report(
+    report = publish(Report(
         schema_version=SCHEMA_VERSION,
         tool={"name": "mirror-report", "version": __version__},
         run_id=run_id,
@@ -85,12 +86,11 @@ def make_report(
         spark_started=parity.spark_started if parity else False,
         findings=findings,
         errors=[finding.message for finding in findings if finding.severity == "unknown"],
-        topics=surveyed.topics,
-        groups=surveyed.groups,
+        topics=survey.topics,
+        groups=survey.groups,
         history=history,
-    )
-    report = publish(report)
-    surveyed.keep(store)
+    ))  # fmt: skip
+    survey.keep(store)
     store.commit("shifts", {**store.load("shifts"), **lag.shifts})
     return report
 
@@ -98,7 +98,7 @@ def make_report(
 def _parity(
     request: ParityRequest, progress: Progress, on_crash: Callable[[BaseException], None]
 ) -> tuple[ParityResult | None, list[Finding]]:
-    """The content of the flows, and what is said of it; without content, why there is none."""
+    """The content of the flows and its findings; without content, why it was not compared."""
     progress("comparing content")
     try:
         # Spark is only needed here; every other command works without it.
@@ -125,45 +125,41 @@ def _findings(
     store: Store,
     flows: Sequence[Flow],
     lag: LagResult,
-    surveyed: Survey,
-    said: Sequence[Finding],
+    survey: Survey,
+    of_content: Sequence[Finding],
     *,
     compared: bool,
-) -> list[Finding]:
-    """What was found of the flows, and what the last report knew to be lost of those not compared.
+) -> Iterator[Finding]:
+    """Findings of the flows, and losses that the last report knew in those not compared now.
 
-    :param said: of the content; ``compared``: it was compared where flows could be observed.
+    :param compared: content was compared where flows could be observed.
     """
     names = {
         flow.name: {name: flow.target_topic(name) for name in lag.observed[flow.name].source.topics}
         for flow in flows
         if flow.name in lag.observed
     }
-    found = events.one_per_event([*lag.findings, *surveyed.findings], said, names)
+    yield from events.one_per_event([*lag.findings, *survey.findings], of_content, names)
     recorded = baselines.load(store)
     for flow in flows:
-        baseline, seen = recorded.get(flow.name, Baseline()), lag.observed.get(flow.name)
-        if seen is None or not compared:
+        baseline, observed = recorded.get(flow.name, Baseline()), lag.observed.get(flow.name)
+        if observed is None or not compared:
             for loss in losses.last_known(store, flow, baseline):
-                found.append(losses.lasting(loss, flow, "its content was not compared now"))
-        if seen is not None:
-            found += coverage.nothing_seen(flow, seen.source, seen.target, baseline)
-    return found
+                yield losses.lasting(loss, flow, "its content was not compared now")
+        if observed is not None:
+            yield from coverage.nothing_seen(flow, observed.source, observed.target, baseline)
 
 
 def _remember_ids(store: Store, lag: LagResult) -> None:
-    """Remember topics seen for the first time; a changed id stays until a new baseline."""
+    """Remember the ids of new topics; a changed id stays until a new baseline."""
     ids = store.load("topics")
     for flow, observed in lag.observed.items():
-        known = ids.setdefault(flow, {})
+        of_flow = ids.setdefault(flow, {})
         for side, snapshot in (("source", observed.source), ("target", observed.target)):
-            remembered = known.get(side, {})
-            known[side] = {
-                **remembered,
-                **{
-                    name: topic.topic_id or remembered.get(name, "")
-                    for name, topic in snapshot.topics.items()
-                    if not another_topic(remembered.get(name), topic.topic_id)
-                },
+            remembered = of_flow.setdefault(side, {})
+            remembered |= {
+                name: topic.topic_id or remembered.get(name, "")
+                for name, topic in snapshot.topics.items()
+                if not another_topic(remembered.get(name), topic.topic_id)
             }
     store.commit("topics", ids)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import Any
 
-from mirror_report.checks.losses import size, union
+from mirror_report.checks.losses import merged, offsets_in
 from mirror_report.config import Flow
 from mirror_report.parity import grouped
 from mirror_report.parity.plan import boundaries
@@ -100,7 +100,7 @@ def _left_unread(manifest: Manifest, topic: TopicKey) -> str | None:
     """Offsets that left a topic of the target unread, by partition and (-1) in all, as JSON."""
     gaps = (gap for gap in manifest.gaps if (gap.flow, gap.topic, gap.side) == (*topic, "target"))
     left = {
-        partition: size(union([(gap.start, gap.end) for gap in of_partition]))
+        partition: offsets_in(merged([(gap.start, gap.end) for gap in of_partition]))
         for partition, of_partition in grouped(gaps, lambda gap: gap.partition).items()
     }
     return json.dumps({**left, -1: sum(left.values())}) if left else None

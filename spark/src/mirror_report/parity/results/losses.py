@@ -12,7 +12,7 @@ from typing import Any
 
 from mirror_report.checks import remedies
 from mirror_report.checks.content import TEXTS
-from mirror_report.checks.losses import Losses, accepted_ms, size
+from mirror_report.checks.losses import Losses, accepted_ms, offsets_in
 from mirror_report.config import Flow
 from mirror_report.model import Baseline, Finding, TopicParity
 from mirror_report.parity import BY_LANE, LASTING
@@ -100,7 +100,7 @@ def of_source(losses: Mapping[str, Losses]) -> list[Loss]:
         for flow, topics in sorted(losses.items())
         for name, partitions in sorted(topics.items())
         for kind, ranges in zip(OF_SOURCE, ("lost", "maybe"), strict=True)
-        if (count := sum(size(entry[ranges]) for entry in partitions.values()))
+        if (count := sum(offsets_in(entry[ranges]) for entry in partitions.values()))
     ]
 
 
