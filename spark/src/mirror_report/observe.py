@@ -58,6 +58,17 @@ class Clients:
             raise client
         return client
 
+    def worker_group(self, flow: Flow) -> GroupSnapshot:
+        """The group of the mirror's processes: consumers of the source, or workers."""
+        return positions.worker_group(self.get, flow)
+
+    def mirror_status(self, flow: Flow, tails: FlowTails) -> MirrorStatus:
+        """Committed positions, and what else the mirror keeps of itself.
+
+        :param tails: what earlier observations read of the mirrors' topics; brought up to date.
+        """
+        return positions.mirror_status(self.get, self.credentials, flow, tails)
+
 
 @contextlib.contextmanager
 def open_clients(settings: Settings, aliases: Iterable[str]) -> Iterator[Clients]:
@@ -150,32 +161,6 @@ def source_snapshot(clients: Clients, flow: Flow) -> ClusterSnapshot:
     return clients.get(flow.source).snapshot(flow.matches, literals(flow))
 
 
-def target_snapshot(
-    clients: Clients, flow: Flow, source: ClusterSnapshot | None = None
-) -> ClusterSnapshot:
-    """Mirrored topics of the target: those of a source snapshot, or all that are the flow's."""
-    client = clients.get(flow.target)
-    if source is None:
-        return client.snapshot(
-            lambda name: flow.source_topic(name) is not None,
-            [flow.target_topic(name) for name in literals(flow)],
-        )
-    return client.snapshot(None, [flow.target_topic(name) for name in source.topics])
-
-
-def worker_group(clients: Clients, flow: Flow) -> GroupSnapshot:
-    """The group of the mirror's processes: consumers of the source, or workers at the target."""
-    return positions.worker_group(clients.get, flow)
-
-
-def mirror_status(clients: Clients, flow: Flow, tails: FlowTails) -> MirrorStatus:
-    """Committed positions, and what else the mirror says of itself.
-
-    :param tails: what earlier observations read of the mirrors' own topics; brought up to date.
-    """
-    return positions.mirror_status(clients.get, clients.credentials, flow, tails)
-
-
 def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
     """Ask for everything a flow touches, in the order source, positions, target.
 
@@ -185,9 +170,9 @@ def observe_flow(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
     # A target that is away is known before time is spent on the source.
     client = clients.get(flow.target)
     source = source_snapshot(clients, flow)
-    group = worker_group(clients, flow)
-    mirror = mirror_status(clients, flow, tails)
-    target = target_snapshot(clients, flow, source)
+    group = clients.worker_group(flow)
+    mirror = clients.mirror_status(flow, tails)
+    target = client.snapshot(None, [flow.target_topic(name) for name in source.topics])
     return Observed(source, mirror, group, target, client.auto_creates_topics())
 
 
@@ -213,8 +198,8 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
         ours = at_source.submit(
             source_client.snapshot, flow.matches, literals(flow), settings=False
         )
-        workers = sides[flow.engine.workers_side].submit(worker_group, clients, flow)
-        status = sides[flow.engine.positions_side].submit(mirror_status, clients, flow, tails)
+        workers = sides[flow.engine.workers_side].submit(clients.worker_group, flow)
+        status = sides[flow.engine.positions_side].submit(clients.mirror_status, flow, tails)
         theirs = at_target.submit(
             target_client.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
         )
@@ -244,7 +229,7 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
 
 def _of_the_source(clients: Clients, flow: Flow, tails: FlowTails, error: ReportError) -> Observed:
     source = clients.get(flow.source).snapshot(flow.matches, literals(flow), settings=False)
-    group, mirror = worker_group(clients, flow), mirror_status(clients, flow, tails)
+    group, mirror = clients.worker_group(flow), clients.mirror_status(flow, tails)
     hidden = dict.fromkeys(map(flow.target_topic, source.topics), str(error))
     target = ClusterSnapshot(flow.target, "", source.taken_at_ms, {}, hidden)
     return Observed(source, mirror, group, target, None, error)
@@ -292,12 +277,15 @@ class Snapshots:
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions of the flow."""
         with open_clients(self._settings, positions.clusters(flow)) as clients:
-            return mirror_status(clients, flow, self._tails).positions
+            return clients.mirror_status(flow, self._tails).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the target's mirrored topics."""
         with open_clients(self._settings, [flow.target]) as clients:
-            return target_snapshot(clients, flow)
+            return clients.get(flow.target).snapshot(
+                lambda name: flow.source_topic(name) is not None,
+                [flow.target_topic(name) for name in literals(flow)],
+            )
 
     def syncs(
         self, flow: Flow, memory: Mapping[str, Any]

@@ -19,7 +19,7 @@ from mirror_report.groups.moving import examine_groups
 from mirror_report.kafka import offset_syncs
 from mirror_report.kafka.groups import with_coordinator
 from mirror_report.model import GroupParity, GroupPartition, Report, ReportError, TopicStatus
-from mirror_report.observe import mirror_status, open_clients
+from mirror_report.observe import open_clients
 from mirror_report.report.make import make_report
 
 pytestmark = pytest.mark.usefixtures("without_spark")
@@ -70,7 +70,7 @@ def _translates(lab: Lab) -> bool:
     settings = lab.settings()
     try:
         with open_clients(settings, ["west"]) as clients:
-            workers = mirror_status(clients, settings.flows[0], {}).workers
+            workers = clients.mirror_status(settings.flows[0], {}).workers
     except ReportError:
         # Its own topics are just being created.
         return False

@@ -27,7 +27,7 @@ from mirror_report.config import Budget, Cluster, Flow, Settings
 from mirror_report.config import Spark as SparkSettings
 from mirror_report.engines import MM2
 from mirror_report.model import CLASSES, TopicParity
-from mirror_report.observe import Snapshots, open_clients, worker_group
+from mirror_report.observe import Snapshots, open_clients
 from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.run import run_parity
 from mirror_report.state.store import Store
@@ -86,7 +86,7 @@ class Series:
     def nobody(self) -> bool:
         """Whether the mirror's group has no members."""
         with open_clients(self.settings, self.settings.clusters) as clients:
-            return not worker_group(clients, self.flow).members
+            return not clients.worker_group(self.flow).members
 
     def round(self, *, killed: bool) -> None:
         """Take a baseline while records flow, damage what comes after it, and check the report.

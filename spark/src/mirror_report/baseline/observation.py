@@ -11,10 +11,8 @@ from mirror_report.model import ClusterSnapshot, Place, Positions, Progress
 from mirror_report.observe import (
     Clients,
     Snapshots,
-    mirror_status,
     observe_flow,
     recognised,
-    worker_group,
 )
 from mirror_report.parity.plan import Observation, Watch
 from mirror_report.parity.plan.snapshots import of_present_topics
@@ -28,7 +26,7 @@ INTERVALS = 2
 PAUSE_SECONDS = 1.0
 
 
-def observe(
+def observe_sides(
     clients: Clients,
     due: Sequence[Flow],
     others: Sequence[Flow],
@@ -95,8 +93,8 @@ def identified(settings: Settings, observation: Observation) -> Observation:
 
 def _mirror(clients: Clients, flow: Flow, tails: FlowTails) -> tuple[bool, Positions]:
     """Whether the mirror runs, and its positions."""
-    group = worker_group(clients, flow)
-    return bool(group.members), mirror_status(clients, flow, tails).positions
+    group = clients.worker_group(flow)
+    return bool(group.members), clients.mirror_status(flow, tails).positions
 
 
 def watch(

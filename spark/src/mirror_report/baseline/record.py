@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mirror_report.baseline.observation import identified, observe, watch
+from mirror_report.baseline.observation import identified, observe_sides, watch
 from mirror_report.config import ConfigError, Flow, Settings
 from mirror_report.kafka.mirror_topics import FlowTails
 from mirror_report.model import SIDES, Baseline, Place, Progress, ReportError, Side, TopicBaseline
@@ -50,7 +50,7 @@ def record_baselines(
             _refuse_without_baseline(recorded, flows)
         due = [flow for flow in flows if full_history or renew or flow.name not in recorded]
         for name in (flow.name for flow in flows if flow not in due):
-            baselines.check(name, baselines.of_flow(recorded[name]))
+            baselines.refuse_cut_by_time(name, baselines.of_flow(recorded[name]))
         accepted: list[Flow] = []
         if renew and topic is not None:
             lossy = [flow for flow in due if _has_lost(flow, topic, reported)]
@@ -64,7 +64,7 @@ def record_baselines(
             with open_clients(settings, aliases([*begun, *others])) as clients:
                 observed = [
                     identified(settings, observation)
-                    for observation in observe(clients, begun, others, tails, topic)
+                    for observation in observe_sides(clients, begun, others, tails, topic)
                 ]
                 required = None if full_history else watch(clients, observed, tails, progress)
             renewed = _record(store, recorded, begun, observed, required, only=topic)

@@ -21,10 +21,8 @@ from mirror_report.model import (
 )
 from mirror_report.observe import (
     Clients,
-    mirror_status,
     open_clients,
     source_snapshot,
-    worker_group,
 )
 from mirror_report.processes.watch import UnitWatch
 
@@ -103,7 +101,7 @@ def _flowing(
     tails: FlowTails,
 ) -> tuple[bool | None, str]:
     """Wait for a position to move: whether one did (``None``: no record waits), and why not."""
-    started = mirror_status(clients, flow, tails).positions
+    started = clients.mirror_status(flow, tails).positions
     by_partition = positions.mirror_positions(flow, source, started, Baseline())
     waiting = positions.waiting_ranges(flow, source, by_partition)
     if not waiting:
@@ -114,7 +112,7 @@ def _flowing(
     deadline = time.monotonic() + awaited.timeout
     while time.monotonic() < deadline:
         time.sleep(1)
-        now = mirror_status(clients, flow, tails).positions
+        now = clients.mirror_status(flow, tails).positions
         if any(now.get(t, {}).get(p) != started.get(t, {}).get(p) for t, p in waiting):
             return True, ""
         if failed := awaited.watch.failed():
@@ -146,10 +144,10 @@ def _not_taken_up(
 
     :param member_hosts: how brokers may see the ``hosts`` of its members.
     """
-    group = worker_group(clients, flow)
+    group = clients.worker_group(flow)
     own = [member for member in group.members if not hosts or member.host in member_hosts]
     if flow.engine.workers is WorkerStore.STATUS_TOPIC:
-        mirror = mirror_status(clients, flow, tails)
+        mirror = clients.mirror_status(flow, tails)
         work = ", ".join(workers.not_running(flow, mirror, tasks_expected=bool(source.topics)))
     else:
         places = {(name, p) for name, topic in source.topics.items() for p in topic.partitions}
