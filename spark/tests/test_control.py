@@ -72,14 +72,14 @@ def test_nobody_is_named_where_nobody_knows_who_the_mirror_is() -> None:
 
 def test_a_foreign_record_is_spoken_of_for_a_day_and_no_command_touches_its_topic() -> None:
     record = ForeignRecords("offsets", 3, 2, 17, "no JSON", 1000)
-    (found,) = control.foreign_records(FLOW, [record], 2000)
+    (found,) = control.control_records(FLOW, [record], 2000)
     assert (found.kind, found.severity, found.topic, found.count) == (
         "control_record", "warning", "offsets", 2,
     )  # fmt: skip
     assert "offsets-3 on west: 2 record(s)" in found.message
     assert "the last one at offset 17: no JSON" in found.message
     assert not any(word in found.action for word in ("--alter", "--delete", "--reset"))
-    assert control.foreign_records(FLOW, [record], 1000 + control.SPOKEN_OF_MS) == []
+    assert control.control_records(FLOW, [record], 1000 + control.SPOKEN_OF_MS) == []
 
 
 HARMS = re.compile(

@@ -21,7 +21,7 @@ def test_lag_of_a_topic_is_the_sum_of_its_partitions_and_unknown_with_an_unknown
         PartitionLag("orders", topic, partition, "OK", 0, 9, 2, lag, None)
         for topic, partition, lag in (("t", 0, 3), ("t", 1, 4), ("u", 0, 5), ("u", 1, None))
     ]
-    assert lag_over_time.lag_by_topic(rows) == {"t": 7, "u": None}
+    assert lag_over_time.topic_lags(rows) == {"t": 7, "u": None}
 
 
 def test_line_keeps_where_lag_changes() -> None:

@@ -186,9 +186,9 @@ def test_syncs_beyond_the_logs_are_not_taken() -> None:
 
 def test_what_was_not_seen_again_stays_remembered() -> None:
     before = observed(status((900, 100)))
-    assert shifts.latest(before, {}) == before
+    assert shifts.with_former(before, {}) == before
     other = {"t": {**before["t"], "partitions": {"1": [5, 5, 6]}}}
-    assert shifts.latest(before, other)["t"]["partitions"] == {
+    assert shifts.with_former(before, other)["t"]["partitions"] == {
         "0": [900, 100, 901], "1": [5, 5, 6],
     }  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_what_was_not_seen_again_stays_remembered() -> None:
 def test_what_was_remembered_of_a_former_topic_is_forgotten() -> None:
     before = observed(status((900, 100)))
     recreated = {"t": {**before["t"], "source_id": "new", "partitions": {"1": [5, 5, 6]}}}
-    assert shifts.latest(before, recreated) == recreated
+    assert shifts.with_former(before, recreated) == recreated
 
 
 RUNNING = (

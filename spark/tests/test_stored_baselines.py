@@ -37,6 +37,8 @@ def test_what_is_not_always_there_is_kept(tmp_path: Path) -> None:
 def test_one_that_cut_by_time_is_refused_with_the_command() -> None:
     old = {"recorded_at_ms": 1, "topics": {"t": {"source": {"0": 1}, "target": {"0": 1}}}}
     with pytest.raises(StateError, match="was recorded by an earlier release") as error:
-        baselines.check("f", baselines.of_flow(old))
+        baselines.refuse_cut_by_time("f", baselines.of_flow(old))
     assert "mirror-report baseline --flow f --renew" in str(error.value)
-    baselines.check("f", replace(baselines.of_flow(old), topics={"t": TopicBaseline()}))
+    baselines.refuse_cut_by_time(
+        "f", replace(baselines.of_flow(old), topics={"t": TopicBaseline()})
+    )

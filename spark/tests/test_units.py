@@ -115,7 +115,7 @@ def test_without_a_unit_nothing_is_asked(monkeypatch):
 
 def test_a_process_cannot_say_that_it_has_ended(systemd):
     systemd("running", 0, ended(3, 1, pid="42"), said([104, 105, 255], 2), said(None, 3))
-    assert [(line.text[:2], line.ended) for line in units.journal("m")] == [
+    assert [(line.text[:2], line.ended) for line in units.journal_of("m")] == [
         ("Ma", ""), ("hi", ""), ("", ""),
     ]  # fmt: skip
 
@@ -135,7 +135,7 @@ def test_a_process_cannot_say_that_it_has_ended(systemd):
 )
 def test_an_entry_that_a_process_wrote_as_it_likes_costs_itself_alone(systemd, message, text):
     systemd("running", 0, said("before", 1), said(message, 2), said("after", 3))
-    texts = [line.text for line in units.journal("m")]
+    texts = [line.text for line in units.journal_of("m")]
     assert texts == ["before", *([] if text is None else [text]), "after"]
 
 
@@ -145,7 +145,7 @@ def test_a_long_entry_is_asked_for_whole(systemd, tmp_path):
     (tmp_path / "journalctl").write_text(
         f"#!/bin/sh\ncase $* in *--all*) cat {tmp_path}/journalctl.out;; *) echo '{{}}';; esac\n"
     )
-    (line,) = units.journal("m")
+    (line,) = units.journal_of("m")
     assert line.text.endswith("xend")
 
 
@@ -169,14 +169,14 @@ def test_what_is_no_entry_is_passed_over(systemd, tmp_path, text):
     systemd("running", 0, said("before", 1))
     with (tmp_path / "journalctl.out").open("a") as journal:
         journal.write(f"{text}\n{json.dumps(said('after', 3))}\n")
-    assert [line.text for line in units.journal("m")] == ["before", "after"]
+    assert [line.text for line in units.journal_of("m")] == ["before", "after"]
 
 
 def test_a_journal_that_does_not_answer_is_an_error(systemd, tmp_path):
     systemd("running", 0)
     (tmp_path / "journalctl").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(ReportError, match="journalctl does not answer"):
-        units.journal("m")
+        units.journal_of("m")
 
 
 def test_a_unit_that_cannot_be_asked_for_hides_no_other(systemd, tmp_path, monkeypatch):
@@ -190,7 +190,7 @@ def test_a_unit_that_cannot_be_asked_for_hides_no_other(systemd, tmp_path, monke
     )
     (tmp_path / "journalctl").write_text(journal)
     answer(argparse.Namespace(record=True, logins=False, ended=None))
-    bad, good = units.read(units.RECORD) or ()
+    bad, good = units.read_records(units.RECORD) or ()
     assert bad.problem == "journalctl does not answer (CalledProcessError) on bad.service"
     assert (good.problem, good.cause) == ("", Cause("login_refused", "source1:9092"))
 

@@ -41,7 +41,7 @@ SHOWN = (
 FIELDS = ("MESSAGE", "MESSAGE_ID", "_PID", "EXIT_CODE", "EXIT_STATUS")
 
 
-def state(unit: str) -> UnitState | None:
+def state_of(unit: str) -> UnitState | None:
     """A unit as it is now; ``None``: systemd does not know it.
 
     :raises ReportError: systemd does not answer.
@@ -60,7 +60,7 @@ def state(unit: str) -> UnitState | None:
     )
 
 
-def journal(unit: str, lines: int = LINES) -> list[JournalLine]:
+def journal_of(unit: str, lines: int = LINES) -> list[JournalLine]:
     """The end of a unit's journal, the oldest entry first, without entries that make no sense.
 
     :raises ReportError: it cannot be read.
@@ -82,7 +82,7 @@ def ours() -> list[str]:
     return names[:MOST]
 
 
-def write(path: Path, records: Iterable[UnitRecord]) -> None:
+def write_records(path: Path, records: Iterable[UnitRecord]) -> None:
     """Leave records for everybody to read; the file is there whole at any time.
 
     :raises ReportError: it cannot be written.
@@ -99,7 +99,7 @@ def write(path: Path, records: Iterable[UnitRecord]) -> None:
         ) from error
 
 
-def read(path: Path) -> tuple[UnitRecord, ...] | None:
+def read_records(path: Path) -> tuple[UnitRecord, ...] | None:
     """The records root left; ``None``: none can be read."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))

@@ -97,8 +97,8 @@ def recorded(tmp_path):
 
     def settings(*records, instances=("mirrormaker",)):
         path = tmp_path / "units.json"
-        units.write(path, records)
-        assert units.read(path) == records
+        units.write_records(path, records)
+        assert units.read_records(path) == records
         assert path.stat().st_mode & 0o7777 == 0o644
         clusters = {alias: Cluster(alias, ("a:1",)) for alias in ("east", "west")}
         return Settings(clusters, (FLOW,), units_file=str(path), instances=instances)

@@ -124,7 +124,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "recreated.recreated_on_target": lambda c: recreated.recreated_on_target(
         c.flow, {"t": ("a", "b")}, CLUSTERS["east"]
     ),
-    "remedies.start": lambda c: remedies.start(c.flow),
+    "remedies.start_mirror": lambda c: remedies.start_mirror(c.flow),
     "remedies.host": lambda c: remedies.host(c.flow),
     "remedies.journal": lambda c: remedies.journal(c.flow),
     "remedies.renew": lambda c: remedies.renew(c.flow),
@@ -146,7 +146,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "control.access": lambda c: control.access(
         replace(c.flow, worker_principal="User:m"), {"t": [("User:x", "WRITE", True)]}
     ),
-    "control.foreign_records": lambda c: control.foreign_records(
+    "control.control_records": lambda c: control.control_records(
         c.flow, [ForeignRecords("status", 0, 2, 7, "no JSON", 1000)], 2000
     ),
     "coverage.nothing_seen": lambda c: coverage.nothing_seen(

@@ -69,7 +69,7 @@ def _not_compared(topic: TopicParity, flow: Flow) -> Iterator[Finding]:
             "skipped",
             f"{_name(topic)}: {topic.skipped_records} records were mirrored about when the "
             "baseline was recorded, and were not found: whether they arrived is not known",
-            f"With the producers at rest, {remedies.prove(topic.flow, topic.topic)} compares "
+            f"With the producers at rest, {remedies.prove_topic(topic.flow, topic.topic)} compares "
             f"everything; {remedies.renew(flow, topic.source_topic)} leaves them out",
             flow=topic.flow, topic=topic.topic, count=topic.skipped_records,
         )  # fmt: skip
@@ -80,7 +80,7 @@ def _not_compared(topic: TopicParity, flow: Flow) -> Iterator[Finding]:
             "minutes that stay open, were not judged for losses",
             "mirror-report run again. If it stays, raise budget.max_bytes and "
             "budget.deadline_seconds, or, with the producers at rest, compare everything: "
-            f"{remedies.prove(topic.flow, topic.topic)}",
+            f"{remedies.prove_topic(topic.flow, topic.topic)}",
             flow=topic.flow, topic=topic.topic, count=topic.open_unjudged,
         )  # fmt: skip
     if topic.status == "skipped":
@@ -176,7 +176,7 @@ def _action(kind: str, topic: TopicParity, flow: Flow, source: Cluster, target: 
     if kind == "unverifiable" and topic.strategy in ("none", "offset_syncs"):
         proof = (
             "Stop the producers, wait until the mirror has caught up, then "
-            f"{remedies.prove(topic.flow, topic.topic)}"
+            f"{remedies.prove_topic(topic.flow, topic.topic)}"
         )
         return proof if topic.strategy == "none" else f"{proof}. {leave_out}"
     return texts[kind]

@@ -10,7 +10,7 @@ from mirror_report.model import Finding, ForeignRecords
 SPOKEN_OF_MS = 24 * 3_600_000
 
 
-def foreign_records(flow: Flow, records: Iterable[ForeignRecords], now_ms: int) -> list[Finding]:
+def control_records(flow: Flow, records: Iterable[ForeignRecords], now_ms: int) -> list[Finding]:
     """Records that the mirror did not write, for a day after they were read.
 
     :param now_ms: by the clock that ``read_at_ms`` is of.

@@ -45,7 +45,7 @@ def findings(
         yield finding(
             "not_running",
             f"{what}: group {flow.group_id} has no member (state {group.state})",
-            remedies.start(flow),
+            remedies.start_mirror(flow),
             flow=flow.name,
         )
 
@@ -73,7 +73,7 @@ def _of_state(
             "stopped", behind,
             f"{topic}: {behind} records wait{age}, and group {flow.group_id} has no member (state "
             f"{group.state})",
-            remedies.start(flow),
+            remedies.start_mirror(flow),
         ),
         "STALLED": (
             "stalled", behind,

@@ -17,7 +17,7 @@ SHARES = POINTS - SPAN_MS // GAP_MS - 2
 Lags = Mapping[str, int | None]
 
 
-def lag_by_topic(rows: Sequence[PartitionLag]) -> dict[str, int | None]:
+def topic_lags(rows: Sequence[PartitionLag]) -> dict[str, int | None]:
     """Lag of each topic; a sum with an unknown part is unknown."""
     lags: dict[str, int | None] = {}
     for row in rows:

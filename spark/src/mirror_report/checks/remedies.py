@@ -49,7 +49,7 @@ def connector(flow: Flow, verb: str, name: str = "") -> str:
     return control.format(connector=name or flow.connectors[0], instance=flow.instance)
 
 
-def start(flow: Flow) -> str:
+def start_mirror(flow: Flow) -> str:
     """What to do about a mirror without a process: why it has none, and how to start it."""
     return f"On {host(flow)}: {service(flow, 'status')}; {journal(flow)}; {service(flow, 'start')}"
 
@@ -59,7 +59,7 @@ def host(flow: Flow) -> str:
     return flow.hosts[0] if flow.hosts else "its host"
 
 
-def prove(flow: str, topic: str) -> str:
+def prove_topic(flow: str, topic: str) -> str:
     """Command that proves a topic at rest, whatever its timestamps and whatever the baseline."""
     return f"mirror-report prove --flow {flow} --topic {topic}"
 

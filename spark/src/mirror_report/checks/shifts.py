@@ -54,7 +54,7 @@ def offset_shifts(
     return shifts
 
 
-def latest(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+def with_former(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     """What the next run compares with: the shifts of now, and of before what is still valid."""
     kept = {**before, **now}
     for name, topic in now.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mirror_report.checks.remedies import connector, start
+from mirror_report.checks.remedies import connector, start_mirror
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, GroupSnapshot, MirrorStatus, Positions, WorkerState
@@ -54,7 +54,7 @@ def no_worker(flow: Flow, positions: Positions, group: GroupSnapshot) -> Iterato
         yield finding(
             "not_running",
             f"nobody mirrors: group {flow.group_id} has no member (state {group.state})",
-            start(flow),
+            start_mirror(flow),
             flow=flow.name,
         )
 

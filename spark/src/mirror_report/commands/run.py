@@ -10,7 +10,7 @@ from mirror_report.model import (
 )
 from mirror_report.render import Answer, formats, freshness
 from mirror_report.report.make import make_report
-from mirror_report.state.store import PUBLISHED, Store, latest
+from mirror_report.state.store import PUBLISHED, Store, last_report_name
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def answer(options: Namespace) -> Answer:
     settings = dataclasses.replace(settings, budget=dataclasses.replace(settings.budget, **given))
     store = Store(settings.state_directory)
     on_crash = shared.show_traceback if options.debug else lambda _: None
-    page = store.reports_directory / latest("html", options.flow)
+    page = store.reports_directory / last_report_name("html", options.flow)
     with metrics.recorded(settings, "run", options.flow) as recorded, store.lock():
 
         def publish(made: Report) -> Report:
@@ -57,7 +57,7 @@ def answer(options: Namespace) -> Answer:
             written = formats.with_verdict(made)
             store.write_report(page.name, formats.text("html", written))
             text = formats.text("json", written)
-            store.write_report(latest("json", options.flow), text)
+            store.write_report(last_report_name("json", options.flow), text)
             # What the run found counts as reported from here on.
             store.write_report(f"{made.run_id}.json", text)
             store.prune_reports()

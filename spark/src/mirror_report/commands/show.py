@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from mirror_report.commands import shared
 from mirror_report.render import Answer, formats, freshness
 from mirror_report.render import json as render_json
-from mirror_report.state.store import StateError, Store, latest
+from mirror_report.state.store import StateError, Store, last_report_name
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def answer(options: Namespace) -> Answer:
     if options.flow is not None:
         settings.flow(options.flow)
     store = Store(settings.state_directory)
-    page = str(store.reports_directory / latest("html", options.flow))
+    page = str(store.reports_directory / last_report_name("html", options.flow))
     last = render_json.loads(_last_report(store, options.flow))
     shown = formats.report(
         freshness.shown(last, settings.interval_seconds, datetime.now(UTC)), page
@@ -36,7 +36,7 @@ def answer(options: Namespace) -> Answer:
 
 
 def _last_report(store: Store, flow: str | None) -> str:
-    name = latest("json", flow)
+    name = last_report_name("json", flow)
     path = store.reports_directory / name
     command = "mirror-report run" + (f" --flow {flow}" if flow else "")
     try:

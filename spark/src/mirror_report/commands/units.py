@@ -37,11 +37,11 @@ def answer(options: Namespace) -> Answer:
     if options.ended:
         failed = UnitWatch.of(options.ended, options.ended_before).failed()
         return formats.lines(*([failed] if failed else []))
-    before = units.read(units.RECORD) or ()
+    before = units.read_records(units.RECORD) or ()
     former = {record.name: record for record in before}
     records = [unit_record(name, former.get(name), logins=options.logins) for name in units.ours()]
     if options.record:
-        units.write(units.RECORD, records)
+        units.write_records(units.RECORD, records)
     return formats.lines(*map(_line, records))
 
 

@@ -133,7 +133,7 @@ def flow_groups(
         [
             *failover.findings(flow, target.cluster, rows),
             *(failure(error, flow.name) for error in (*refusals, *translated.problems)),
-            *control.foreign_records(flow, translated.foreign, time.time_ns() // 1_000_000),
+            *control.control_records(flow, translated.foreign, time.time_ns() // 1_000_000),
         ],
         remembered={
             "tails": {name: tail.dump() for name, tail in memory.items()},

@@ -135,10 +135,10 @@ class FlowMeasurement:
             *lag_findings.old_heartbeat(flow, status, warn.heartbeat_seconds, cluster),
             *workers.findings(flow, mirror, observed.group),
             *(failure(problem, flow.name) for problem in mirror.problems),
-            *control.foreign_records(flow, mirror.foreign, time.time_ns() // 1_000_000),
+            *control.control_records(flow, mirror.foreign, time.time_ns() // 1_000_000),
         ])  # fmt: skip
         self._remember(len(lines), past, drained, rows)
-        return rows, status, self.findings, shifts.latest(before, shifted)
+        return rows, status, self.findings, shifts.with_former(before, shifted)
 
     def _ages(
         self, asked: Mapping[Place, tuple[int, int]], lagging: int
@@ -224,6 +224,6 @@ class FlowMeasurement:
                 before,
                 lambda lines: partition_history.fewer_lines(lines, topics, line["at"], days),
             )
-            self.history.append_lags(flow.name, line["at"], lag_over_time.lag_by_topic(rows))
+            self.history.append_lags(flow.name, line["at"], lag_over_time.topic_lags(rows))
         except StateError as error:
             self._failed(error)

@@ -155,7 +155,7 @@ def _load(context: RunContext) -> Manifest:
     except ParityError as error:
         try:
             for flow in context.settings.flows:
-                baselines.check(flow.name, context.baseline(flow.name))
+                baselines.refuse_cut_by_time(flow.name, context.baseline(flow.name))
         except StateError:
             action = "Record where verification starts: mirror-report baseline --renew; it leaves "
             raise ParityError(error.message, f"{action}this state behind") from error

@@ -32,7 +32,7 @@ def processes_of(
     """
     if not units_file:
         return []
-    records = units.read(Path(units_file))
+    records = units.read_records(Path(units_file))
     oldest = time.time() - FRESH_INTERVALS * max(interval_seconds, MINUTE)
     if records is None or any(record.at < oldest for record in records):
         return [processes.not_recorded(units_file)]

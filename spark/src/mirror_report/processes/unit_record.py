@@ -26,9 +26,9 @@ def unit_record(name: str, former: UnitRecord | None, *, logins: bool) -> UnitRe
     :param logins: whether to log in as it does, too.
     """
     try:
-        state = units.state(f"{name}.service")
+        state = units.state_of(f"{name}.service")
         now = time.time()
-        lines = units.journal(f"{name}.service", LINES) if state else []
+        lines = units.journal_of(f"{name}.service", LINES) if state else []
     except ReportError as error:
         problem = f"{error.message} on {name}.service"
         history = former.history if former else ()

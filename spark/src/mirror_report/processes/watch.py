@@ -28,22 +28,22 @@ class UnitWatch:
         :param before: ``None``: all ends so far were before the watch.
         :raises ReportError: systemd does not answer.
         """
-        begun = units.state(name) if name else None
+        begun = units.state_of(name) if name else None
         so_far = begun.ends if begun else 0
         return cls(name or "", so_far if before is None else before)
 
     def failed(self) -> str:
         """That its process has ended too often, how and why; empty: it has not."""
-        now = units.state(self.name) if self.name else None
+        now = units.state_of(self.name) if self.name else None
         ends = now.ends - self.before if now else 0
         if ends < ENDS:
             return ""
-        why = causes.first_end(causes.ended_processes(units.journal(self.name))[-ends:])
+        why = causes.first_end(causes.ended_processes(units.journal_of(self.name))[-ends:])
         return f"its process ended {ends} times" + (f", {why}" if why else "")
 
     def why(self) -> str:
         """What the running process logs against its work, as the end of a sentence."""
         if not self.name:
             return ""
-        cause = causes.cause(causes.lines_of_running(units.journal(self.name)), time.time())
+        cause = causes.cause(causes.lines_of_running(units.journal_of(self.name)), time.time())
         return f"; by its journal, {causes.in_words(cause)}" if cause else ""

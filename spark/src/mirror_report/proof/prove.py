@@ -286,7 +286,7 @@ def _findings(topic: TopicParity, flow: Flow, clusters: Mapping[str, Cluster]) -
             "not_proved",
             f"{topic.flow}/{topic.topic}: not at rest, so nothing is proved: {topic.reason}",
             f"Stop the producers, wait until mirror-report lag --flow {topic.flow} shows no lag, "
-            f"then {remedies.prove(topic.flow, topic.topic)}",
+            f"then {remedies.prove_topic(topic.flow, topic.topic)}",
             flow=topic.flow,
             topic=topic.topic,
         )

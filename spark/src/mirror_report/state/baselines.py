@@ -79,7 +79,7 @@ def dump_topic(topic: TopicBaseline) -> dict[str, Any]:
     }
 
 
-def check(flow: str, baseline: Baseline) -> None:
+def refuse_cut_by_time(flow: str, baseline: Baseline) -> None:
     """Make sure that a flow's baseline says of each record whether it counts.
 
     :raises StateError: it was recorded by an earlier release, which cut by time.

@@ -47,7 +47,7 @@ def start_again(directory: Path) -> str:
     )
 
 
-def latest(suffix: str, flow: str | None) -> str:
+def last_report_name(suffix: str, flow: str | None) -> str:
     """Name of the last report; that of one flow does not stand for all of them."""
     return f"latest.{suffix}" if flow is None else f"latest-{flow}.{suffix}"
 

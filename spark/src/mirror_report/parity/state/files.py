@@ -14,7 +14,7 @@ from typing import Any
 from mirror_report.model import ReportError
 from mirror_report.parity import ParityError
 from mirror_report.parity.state.manifest import Manifest
-from mirror_report.state.store import Store, latest, start_again, unwritable
+from mirror_report.state.store import Store, last_report_name, start_again, unwritable
 
 MANIFEST = "parity"
 
@@ -45,7 +45,7 @@ def leave_refused(store: Store, bucket_ms: int) -> None:
 def last_report(store: Store, flow: str) -> Mapping[str, Any]:
     """The last report on a flow; empty: there is none, or it cannot be read."""
     documents: list[dict[str, Any]] = [{}]
-    for name in (latest("json", None), latest("json", flow)):
+    for name in (last_report_name("json", None), last_report_name("json", flow)):
         with contextlib.suppress(OSError, ValueError):
             document = json.loads(store.report(name))
             if isinstance(document, dict) and isinstance(document.get("generated_at"), str):
