@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mirror_report.check.site import check_flows
+from mirror_report.check.flows import check_flows
 from mirror_report.checks import certificates
 from mirror_report.checks.certificates import DAY_MS
 from mirror_report.config import Cluster, Credentials

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mirror_report.checks import lag, lag_findings, partition_history, positions, recreated
+from mirror_report.checks import lag, lag_findings, partition_history, positions, topic_identity
 from mirror_report.config import Cluster, Flow, Warn
 from mirror_report.engines import MM2
 from mirror_report.model import (
@@ -462,9 +462,9 @@ def test_old_heartbeat_is_a_warning(
 
 
 def test_changed_topic_id_is_found() -> None:
-    assert recreated.changed_ids({"t": "old"}, source(0, 1)) == {"t": ("old", "topic-id")}
-    assert recreated.changed_ids({"t": "topic-id"}, source(0, 1)) == {}
-    assert recreated.changed_ids({}, source(0, 1)) == {}
+    assert topic_identity.changed_ids({"t": "old"}, source(0, 1)) == {"t": ("old", "topic-id")}
+    assert topic_identity.changed_ids({"t": "topic-id"}, source(0, 1)) == {}
+    assert topic_identity.changed_ids({}, source(0, 1)) == {}
 
 
 def waiting(snapshot: ClusterSnapshot, position: int) -> dict[tuple[str, int], tuple[int, int]]:

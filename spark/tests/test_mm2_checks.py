@@ -8,7 +8,7 @@ import pytest
 
 from mirror_report import engines
 from mirror_report.checks import failover, preflight, shifts, workers
-from mirror_report.checks.estimates import Estimate, estimates
+from mirror_report.checks.positions import Estimate, estimates
 from mirror_report.config import Flow
 from mirror_report.model import (
     ClusterSnapshot,

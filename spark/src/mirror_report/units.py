@@ -46,8 +46,11 @@ def state_of(unit: str) -> UnitState | None:
 
     :raises ReportError: systemd does not answer.
     """
-    text = _output("systemctl", "show", f"--property={','.join(SHOWN)}", "--", unit)
-    shown = dict(line.partition("=")[::2] for line in text.splitlines())
+    argv = ["systemctl", "show", f"--property={','.join(SHOWN)}", "--", unit]
+    with _answering(argv[0]):
+        done = subprocess.run(argv, capture_output=True, check=True, timeout=SECONDS)
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    shown = dict(line.partition("=")[::2] for line in lines)
     if shown.get("LoadState") in (None, "not-found"):
         return None
     started = int(shown.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
@@ -173,12 +176,6 @@ def _short_lines(stream: IO[bytes] | None) -> Iterator[bytes]:
         if begins and ends:
             yield part
         begins = ends
-
-
-def _output(*argv: str) -> str:
-    with _answering(argv[0]):
-        done = subprocess.run(argv, capture_output=True, check=True, timeout=SECONDS)
-    return done.stdout.decode("utf-8", "replace")
 
 
 @contextlib.contextmanager

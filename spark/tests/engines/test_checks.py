@@ -22,16 +22,15 @@ from mirror_report.checks import (
     positions,
     preflight,
     processes,
-    recreated,
     releases,
     remedies,
     sysconfig,
+    topic_identity,
     topic_settings,
     topic_status,
     topics,
     workers,
 )
-from mirror_report.checks.estimates import estimates
 from mirror_report.engines import MM1, MM2, Engine, PositionStore, WorkerStore
 from mirror_report.model import (
     Baseline,
@@ -62,7 +61,7 @@ def row_texts(case: Case) -> list[str]:
 
 CALLS: Mapping[str, Callable[[Case], Any]] = {
     "content.findings": lambda c: content.findings(EMPTY, c.flow, CLUSTERS),
-    "estimates.estimates": lambda c: estimates(c.flow, c.source, c.copied, c.mirror, ()),
+    "positions.estimates": lambda c: positions.estimates(c.flow, c.source, c.copied, c.mirror, ()),
     "failover.findings": Case.grouped,
     "failover.none_examined": Case.grouped,
     "groups.parities": Case.grouped,
@@ -121,7 +120,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         [UnitRecord("mirrormaker", "active", "running", 0.0, 9.0, cause=Cause("login_refused"))],
         ["stalled"],
     ),
-    "recreated.recreated_on_target": lambda c: recreated.recreated_on_target(
+    "topic_identity.recreated_on_target": lambda c: topic_identity.recreated_on_target(
         c.flow, {"t": ("a", "b")}, CLUSTERS["east"]
     ),
     "remedies.start_mirror": lambda c: remedies.start_mirror(c.flow),
@@ -234,7 +233,7 @@ def test_checks_say_what_the_facts_are(engine: Engine) -> None:
         "--reset-offsets --to-offset": ("content.findings", in_group),
         "group_commit": ("positions.by_partition", in_group),
         "connect_offsets": ("positions.by_partition", not in_group),
-        "into offsets": ("recreated.recreated_on_target", not in_group),
+        "into offsets": ("topic_identity.recreated_on_target", not in_group),
         "topic offsets on west": ("lag_findings.findings", not in_group),
         "(g on east)": ("preflight.takeover", engine.workers is WorkerStore.GROUP_MEMBERS),
         "blocks the mirror for ever": ("topics.findings", engine.keeps_partitions),

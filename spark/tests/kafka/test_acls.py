@@ -22,7 +22,7 @@ from kafka.admin import (
     ResourceType,
 )
 
-from mirror_report.check.site import check_flows
+from mirror_report.check.flows import check_flows
 from mirror_report.checks.verdict import EXIT_CODES, verdict
 from mirror_report.config import Cluster, Credentials, Settings
 from mirror_report.config.load import parse

@@ -13,7 +13,7 @@ from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report import cli
 from mirror_report.baseline.record import record_baselines
-from mirror_report.check.site import check_flows
+from mirror_report.check.flows import check_flows
 from mirror_report.config import Cluster, Settings
 from mirror_report.confirm import flows as confirm
 from mirror_report.confirm.flows import confirm_flows

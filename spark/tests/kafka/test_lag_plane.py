@@ -15,7 +15,7 @@ from kafka.admin import NewTopic
 from pairs import Pair, admin, kinds, member
 
 from mirror_report.baseline.record import record_baselines
-from mirror_report.check.site import check_flows
+from mirror_report.check.flows import check_flows
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka.records import oldest_waiting
 from mirror_report.lag.measure import LagResult, measure_lag

@@ -21,7 +21,7 @@ from kafka.admin import (
 from mm2_lab import PATIENCE, Lab, admin, until
 
 from mirror_report.baseline.record import record_baselines
-from mirror_report.check.site import check_flows
+from mirror_report.check.flows import check_flows
 from mirror_report.confirm.flows import confirm_flows
 from mirror_report.lag.measure import LagResult, measure_lag
 from mirror_report.model import Confirmation, Report

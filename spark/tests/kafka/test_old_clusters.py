@@ -18,7 +18,7 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 from pairs import Pair, admin, kinds, member, need, produce
 
 from mirror_report.baseline.record import record_baselines
-from mirror_report.check.site import check_flows
+from mirror_report.check.flows import check_flows
 from mirror_report.config import Cluster, Credentials
 from mirror_report.confirm.flows import confirm_flows
 from mirror_report.kafka import leader_epochs

@@ -194,24 +194,15 @@ def _named_causes(lines: Sequence[JournalLine]) -> list[tuple[float, str, str]]:
 
 
 def _kind(text: str) -> str | None:
-    message, exception = _parts(text)
-    return next(
-        (
-            kind
-            for kind, said, thrown in _CAUSES
-            if said.search(message) or thrown.search(exception)
-        ),
-        None,
-    )
-
-
-def _parts(text: str) -> tuple[str, str]:
-    """The message of a line and the exception in it; a line without a level is both."""
-    level = _LEVEL.match(text)
-    if level is None:
-        return text, text
-    before = _TO_EXCEPTION.match(text)
-    return text[level.end() :], text[before.end() :] if before else ""
+    """Kind of the cause that a line names by its message or the exception in it."""
+    message, exception = text, text
+    if level := _LEVEL.match(text):
+        before = _TO_EXCEPTION.match(text)
+        message, exception = text[level.end() :], text[before.end() :] if before else ""
+    for kind, said, thrown in _CAUSES:
+        if said.search(message) or thrown.search(exception):
+            return kind
+    return None
 
 
 def counted(history: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...]:

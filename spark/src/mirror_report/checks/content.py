@@ -7,7 +7,7 @@ from mirror_report.checks.kinds import TABLE
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Cluster, Flow
 from mirror_report.engines import PositionStore
-from mirror_report.model import CLASSES, Finding, Sample, Severity, TopicParity
+from mirror_report.model import CLASSES, Finding, Sample, TopicParity
 
 TEXTS: Mapping[str, str] = {
     "missing": "records of the source are not on the target",
@@ -113,16 +113,13 @@ def _of_class(topic: TopicParity, kind: str, action: str) -> Finding:
         same = topic.replaced_records == topic.counts[kind]
         text = REPLACED if same else f"{text}; {topic.replaced_records} {REPLACED}"
         action = WRITE_UTF8 if same else f"{action}. {WRITE_UTF8}"
+    # Order within a topic is only promised with its partitions.
+    minor = kind == "reordered" and not partitions
     return Finding(
-        severity(kind, keeps_partitions=bool(partitions)), kind, topic.flow, topic.topic,
+        "warning" if minor else TABLE[kind].severity, kind, topic.flow, topic.topic,
         int(next(iter(partitions))) if len(partitions) == 1 else None, topic.counts[kind],
         f"{_name(topic)}: {topic.counts[kind]} {text}{_in(partitions)}", action,
     )  # fmt: skip
-
-
-def severity(kind: str, *, keeps_partitions: bool) -> Severity:
-    """How bad a class is; order within a topic is only promised with its partitions."""
-    return "warning" if kind == "reordered" and not keeps_partitions else TABLE[kind].severity
 
 
 def _name(topic: TopicParity) -> str:

@@ -5,7 +5,7 @@ It changes nothing.
 
 from argparse import ArgumentParser, Namespace
 
-from mirror_report.check.site import check_flows
+from mirror_report.check.flows import check_flows
 from mirror_report.commands import shared
 from mirror_report.render import Answer, formats
 

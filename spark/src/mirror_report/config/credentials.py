@@ -43,7 +43,3 @@ class Credentials:
                 f"credential {name!r} cannot be read from {self.directory}: {error.strerror}",
                 "Deploy the report again: the role writes and loads it",
             ) from error
-
-    def path(self, name: str) -> Path | None:
-        """File of a secret, if it lives in a file."""
-        return None if self.directory is None else self.directory / name

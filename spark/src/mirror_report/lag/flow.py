@@ -10,12 +10,11 @@ from typing import Any
 
 from mirror_report.checks import (
     control,
-    estimates,
     lag_findings,
     lag_over_time,
     partition_history,
-    recreated,
     shifts,
+    topic_identity,
     workers,
 )
 from mirror_report.checks import lag as lag_checks
@@ -121,7 +120,7 @@ class FlowMeasurement:
             transactions=transactions,
             losses=loss_checks.counts(losses),
             truncated=truncated,
-            estimates=estimates.estimates(flow, source, observed.target, mirror, replaced),
+            estimates=position_checks.estimates(flow, source, observed.target, mirror, replaced),
             reset_topics=reset,
         )
         rows = lag_checks.measure(
@@ -162,10 +161,10 @@ class FlowMeasurement:
     def _recreated(self) -> tuple[frozenset[str], set[str]]:
         """Source topics with another id, and those with another one on either side."""
         flow, source, ids = self.flow, self.observed.source, self.manifests["topics"]
-        reset = recreated.changed_ids(ids.get("source", {}), source)
-        target_reset = recreated.changed_ids(ids.get("target", {}), self.observed.target)
+        reset = topic_identity.changed_ids(ids.get("source", {}), source)
+        target_reset = topic_identity.changed_ids(ids.get("target", {}), self.observed.target)
         cluster = self.clients.get(flow.source).cluster
-        self.findings.extend(recreated.recreated_on_target(flow, target_reset, cluster))
+        self.findings.extend(topic_identity.recreated_on_target(flow, target_reset, cluster))
         copied = {name for name in source.topics if flow.target_topic(name) in target_reset}
         return frozenset(reset), set(reset) | copied
 

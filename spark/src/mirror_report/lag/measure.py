@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mirror_report.check.flow import check_flow, ending_certificates, lacking_permissions
+from mirror_report.check.flows import check_flow, ending_certificates, lacking_permissions
 from mirror_report.checks import lag_over_time
 from mirror_report.checks import topics as topic_checks
 from mirror_report.checks.verdict import failure, once
