@@ -36,24 +36,23 @@ from mirror_report.state.store import StateError, Store
 MARKS = "marks"
 
 
+@dataclasses.dataclass(frozen=True)
 class Clients:
     """Admin clients of several clusters; one that cannot be had raises when it is needed.
 
+    :param opened: alias -> client, or why there is none.
     :param credentials: for what else has to connect.
     """
 
-    def __init__(
-        self, opened: dict[str, ClusterClient | ReportError], credentials: Credentials
-    ) -> None:
-        self._opened = opened
-        self.credentials = credentials
+    opened: Mapping[str, ClusterClient | ReportError]
+    credentials: Credentials
 
     def get(self, alias: str) -> ClusterClient:
         """Client of one cluster.
 
         :raises ReportError: it could not be reached, for the reason found when opening.
         """
-        client = self._opened[alias]
+        client = self.opened[alias]
         if isinstance(client, ReportError):
             raise client
         return client
@@ -259,29 +258,29 @@ def with_later_ends(clients: Clients, flow: Flow, observed: Observed) -> Observe
     )
 
 
+@dataclasses.dataclass(frozen=True)
 class Snapshots:
     """Fresh snapshots for the parity engine; every call connects again, for runs are long.
 
     :param tails: see :func:`observe_flow`.
     """
 
-    def __init__(self, settings: Settings, tails: FlowTails | None = None) -> None:
-        self._settings = settings
-        self._tails: FlowTails = {} if tails is None else tails
+    settings: Settings
+    tails: FlowTails = dataclasses.field(default_factory=dict)
 
     def source(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the source's matched topics."""
-        with open_clients(self._settings, [flow.source]) as clients:
+        with open_clients(self.settings, [flow.source]) as clients:
             return source_snapshot(clients, flow)
 
     def positions(self, flow: Flow) -> Positions:
         """Take the committed positions of the flow."""
-        with open_clients(self._settings, positions.clusters(flow)) as clients:
-            return clients.mirror_status(flow, self._tails).positions
+        with open_clients(self.settings, positions.clusters(flow)) as clients:
+            return clients.mirror_status(flow, self.tails).positions
 
     def target(self, flow: Flow) -> ClusterSnapshot:
         """Take a snapshot of the target's mirrored topics."""
-        with open_clients(self._settings, [flow.target]) as clients:
+        with open_clients(self.settings, [flow.target]) as clients:
             return clients.get(flow.target).snapshot(
                 lambda name: flow.source_topic(name) is not None,
                 [flow.target_topic(name) for name in literals(flow)],
@@ -291,23 +290,23 @@ class Snapshots:
         self, flow: Flow, memory: Mapping[str, Any]
     ) -> tuple[dict[Place, list[OffsetSync]], dict[str, Any]]:
         """Take the offset syncs written since an earlier call, as ``kafka.offset_syncs`` does."""
-        with open_clients(self._settings, [flow.target]) as clients:
+        with open_clients(self.settings, [flow.target]) as clients:
             return offset_syncs.since(clients.get(flow.target), clients.credentials, flow, memory)
 
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
         """Those topics of the source known to hold records with timestamps."""
-        with open_clients(self._settings, [flow.source]) as clients:
+        with open_clients(self.settings, [flow.source]) as clients:
             client = clients.get(flow.source)
             return {name for name in topics if client.has_timestamps(name)}
 
     def epochs(self, alias: str, logs: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
         """Leader epochs of a cluster's logs, as of ``kafka.leader_epochs``."""
-        with open_clients(self._settings, [alias]) as clients:
+        with open_clients(self.settings, [alias]) as clients:
             return leader_epochs.of_logs(clients.get(alias), logs)
 
     def contents(self, alias: str, offsets: Mapping[Place, int]) -> dict[Place, str]:
         """What single records of a cluster hold, of those that can be read."""
-        cluster, credentials = self._settings.clusters[alias], self._settings.credentials
+        cluster, credentials = self.settings.clusters[alias], self.settings.credentials
         places = list(offsets)
         read: dict[Place, str] = {}
         for at in range(0, len(places), records.PARTITIONS):

@@ -46,8 +46,7 @@ def record_baselines(
         recorded = store.load("baseline")
         reported = _reported_losses(store, settings.flows, settings.bucket_seconds * 1000)
         if topic is not None:
-            flows = _mirroring(flows, topic, reported, start_over=full_history or renew)
-            _refuse_without_baseline(recorded, flows)
+            flows = _mirroring(flows, topic, reported, recorded, start_over=full_history or renew)
         due = [flow for flow in flows if full_history or renew or flow.name not in recorded]
         for name in (flow.name for flow in flows if flow not in due):
             baselines.refuse_cut_by_time(name, baselines.of_flow(recorded[name]))
@@ -134,9 +133,17 @@ def _forgotten(
 
 
 def _mirroring(
-    flows: Sequence[Flow], topic: str, reported: Sequence[Loss], *, start_over: bool
+    flows: Sequence[Flow],
+    topic: str,
+    reported: Sequence[Loss],
+    recorded: Mapping[str, Any],
+    *,
+    start_over: bool,
 ) -> tuple[Flow, ...]:
-    """Those of the flows that mirror a topic of the source, or have lost records of it."""
+    """Those of the flows that mirror a topic of the source, or have lost records of it.
+
+    :param recorded: the manifest ``baseline``: one topic of it is replaced.
+    """
     if not start_over:
         raise ConfigError(
             "--topic starts over with one topic, so it needs to know how",
@@ -150,16 +157,12 @@ def _mirroring(
         raise ConfigError(
             f"--topic {topic}: {names} does not mirror it", "Name the topic as the source does"
         )
-    return mirroring
-
-
-def _refuse_without_baseline(recorded: Mapping[str, Any], flows: Sequence[Flow]) -> None:
-    """Refuse flows without a baseline of which one topic can be replaced."""
-    for name in (flow.name for flow in flows if flow.name not in recorded):
+    for name in (flow.name for flow in mirroring if flow.name not in recorded):
         raise StateError(
             f"flow {name} has no baseline yet",
             f"Record one of all its topics first: mirror-report baseline --flow {name}",
         )
+    return mirroring
 
 
 def _record(

@@ -22,7 +22,7 @@ from mirror_report.model import (
     another_topic,
     sentence,
 )
-from mirror_report.observe import Snapshots
+from mirror_report.observe import Snapshots, aliases, open_clients
 from mirror_report.parity import without_spark
 from mirror_report.parity.context import ParityRequest
 from mirror_report.parity.results import losses
@@ -43,8 +43,7 @@ def make_report(
 ) -> Report:
     """Make the whole report; the caller holds the store's lock.
 
-    :param publish: called with the report, returns it as published; what is reported once is kept
-        afterwards, so that the next run reports it if this one never did.
+    :param publish: returns the report as published; only then is kept what is reported once.
     :param on_crash: called with an unexpected error, which otherwise becomes a finding.
     """
     started = time.monotonic()
@@ -56,7 +55,9 @@ def make_report(
     lag = measure_lag(settings, store, flow_name, topics=True)
     history = over_time(History(settings.state_directory, settings.history_days), lag)
     _remember_ids(store, lag)
-    survey = survey_flows(settings, store, flows, lag)
+    observed = [(flow, settings.into_one(flow)) for flow in flows if flow.name in lag.observed]
+    with open_clients(settings, aliases([flow for flow, _ in observed])) as clients:
+        survey = survey_flows(clients, store, observed, lag, settings.warn.reread_records)
     snapshots = Snapshots(settings, lag.tails)
     request = ParityRequest(settings, snapshots, store, run_id, tuple(lag.observed))
     parity, of_content = _parity(request, progress, on_crash) if lag.observed else (None, [])
@@ -67,15 +68,14 @@ def make_report(
     findings = worst_first(findings)
     progress("writing the report")
     duration = round(time.monotonic() - started, 3)
+    valid_until = freshness.holds_until(generated_at, duration, settings.interval_seconds)
     report = publish(Report(
         schema_version=SCHEMA_VERSION,
         tool={"name": "mirror-report", "version": __version__},
         run_id=run_id,
         generated_at=generated_at.strftime(freshness.FORM),
         duration_seconds=duration,
-        valid_until=freshness.holds_until(
-            generated_at, duration, settings.interval_seconds
-        ).strftime(freshness.FORM),
+        valid_until=valid_until.strftime(freshness.FORM),
         verdict=verdict(findings),
         coverage=share,
         flows=[replace(flow, coverage=verified_share(topics, flow.name)) for flow in lag.flows],

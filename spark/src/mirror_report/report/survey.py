@@ -6,17 +6,12 @@ from typing import Any
 
 from mirror_report.checks import selection, topic_status
 from mirror_report.checks.verdict import failure
-from mirror_report.config import Flow, Settings
+from mirror_report.config import Flow
 from mirror_report.groups.moving import flow_groups
 from mirror_report.kafka.metadata import ClusterClient
 from mirror_report.lag.measure import LagResult
 from mirror_report.model import Finding, GroupParity, Observed, ReportError, TopicStatus
-from mirror_report.observe import (
-    Clients,
-    aliases,
-    load_manifests,
-    open_clients,
-)
+from mirror_report.observe import Clients, load_manifests
 from mirror_report.state import baselines
 from mirror_report.state.store import Store
 
@@ -49,28 +44,35 @@ class Survey:
                 store.commit(name, {**store.load(name), **flows})
 
 
-def survey_flows(settings: Settings, store: Store, flows: Sequence[Flow], lag: LagResult) -> Survey:
-    """Observe topics and groups of the flows whose lag was measured just now."""
-    survey, flows = Survey(), [flow for flow in flows if flow.name in lag.observed]
+def survey_flows(
+    clients: Clients,
+    store: Store,
+    flows: Sequence[tuple[Flow, Sequence[Flow]]],
+    lag: LagResult,
+    most_reread: int | None,
+) -> Survey:
+    """Observe topics and groups of flows whose lag was measured just now.
+
+    :param flows: each with the other flows into its target.
+    :param most_reread: records that a group may read again in a partition; ``None``: any number.
+    """
+    survey = Survey()
     manifests = load_manifests(store, ("baseline", "topics", "survey", "groups"), survey.findings)
-    with open_clients(settings, aliases(flows)) as clients:
-        for flow in flows:
-            before = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
-            others = settings.into_one(flow)
-            try:
-                topics = _topics(clients, flow, lag.observed[flow.name], before, others, survey)
-                survey.manifests["survey"][flow.name] = topics
-                groups = flow_groups(
-                    clients, flow, lag, before["groups"],
-                    others=others, most_reread=settings.warn.reread_records,
-                )  # fmt: skip
-            except ReportError as error:
-                survey.findings.append(failure(error, flow.name))
-                continue
-            survey.groups.extend(groups.rows)
-            survey.findings.extend(groups.findings)
-            if groups.remembered is not None:
-                survey.manifests["groups"][flow.name] = groups.remembered
+    for flow, others in flows:
+        before = {name: of_flows.get(flow.name, {}) for name, of_flows in manifests.items()}
+        try:
+            topics = _topics(clients, flow, lag.observed[flow.name], before, others, survey)
+            survey.manifests["survey"][flow.name] = topics
+            groups = flow_groups(
+                clients, flow, lag, before["groups"], others=others, most_reread=most_reread
+            )
+        except ReportError as error:
+            survey.findings.append(failure(error, flow.name))
+            continue
+        survey.groups.extend(groups.rows)
+        survey.findings.extend(groups.findings)
+        if groups.remembered is not None:
+            survey.manifests["groups"][flow.name] = groups.remembered
     return survey
 
 
@@ -92,8 +94,7 @@ def _topics(
     on_source = client.partition_counts()
     on_target = clients.get(flow.target).partition_counts()
     mirrored = {*before["topics"].get("source", {}), *positions}
-    candidates = topic_status.candidates(flow, source, on_source, on_target, mirrored)
-    gone = _not_on(client, candidates)
+    gone = _not_on(client, topic_status.candidates(flow, source, on_source, on_target, mirrored))
     survey.topics.extend(
         topic_status.statuses(flow, source, observed.target, on_source, gone, on_target)
     )
@@ -125,9 +126,9 @@ def _held(clients: Clients, flow: Flow, unfed: Sequence[str], before: Collection
     new = [name for name in unfed if name not in before][:UNFED_ASKED]
     logs = target.snapshot(None, new, settings=False).logs() if new else ()
     filled = {name for (name, _), log in logs if log.end > log.log_start}
-    # After the target: what is hidden from us may have been copied, too.
-    absent = _not_on(clients.get(flow.source), filled)
-    return sorted({*absent, *(name for name in unfed if name in before)})
+    # The source after the target: what is hidden from us may have been copied, too.
+    new_and_held = _not_on(clients.get(flow.source), filled)
+    return sorted({*new_and_held, *(name for name in unfed if name in before)})
 
 
 def _not_on(client: ClusterClient, topics: Collection[str]) -> list[str]:
