@@ -19,7 +19,7 @@ from mirror_report.kafka.mirror_topics import FlowTails
 from mirror_report.model import (
     ClusterSnapshot,
     Epochs,
-    EpochsWanted,
+    EpochsAsked,
     Finding,
     FlowStatus,
     GroupSnapshot,
@@ -299,7 +299,7 @@ class Snapshots:
             client = clients.get(flow.source)
             return {name for name in topics if client.has_timestamps(name)}
 
-    def epochs(self, alias: str, logs: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+    def epochs(self, alias: str, logs: Mapping[Place, EpochsAsked]) -> dict[Place, Epochs]:
         """Leader epochs of a cluster's logs, as of ``kafka.leader_epochs``."""
         with open_clients(self.settings, [alias]) as clients:
             return leader_epochs.of_logs(clients.get(alias), logs)

@@ -87,7 +87,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "releases.unalterable_settings": lambda c: releases.unalterable_settings(c.flow, (2, 1)),
     "releases.more_permissions": lambda c: releases.more_permissions(c.flow, "west", (2, 1)),
     "losses.findings": Case.lost,
-    "losses.observe": Case.lost,
+    "losses.newly_lost": Case.lost,
     "permissions.findings": Case.allowed,
     "permissions.names_of": Case.allowed,
     "permissions.not_configured": lambda c: permissions.not_configured(c.flow),
@@ -96,8 +96,8 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "positions.begin": lambda c: positions.begin(
         c.flow, c.source.topics["t"], 0, Baseline(topics={"t": TopicBaseline()})
     ),
-    "positions.by_partition": lambda c: c.places,
-    "positions.waiting": lambda c: c.waiting,
+    "positions.mirror_positions": lambda c: c.places,
+    "positions.waiting_ranges": lambda c: c.waiting,
     "preflight.distance": lambda c: preflight.distance(c.flow, "east", 80.4),
     "preflight.idle_tasks": lambda c: preflight.idle_tasks(c.flow, c.source),
     "preflight.internal_names": lambda c: preflight.internal_names(c.flow),
@@ -133,7 +133,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "selection.findings": Case.selected,
     "selection.disagreements": Case.selected,
     "shifts.findings": Case.shifted,
-    "shifts.observe": Case.shifted,
+    "shifts.offset_shifts": Case.shifted,
     "topic_status.candidates": lambda c: topic_status.candidates(
         c.flow, c.source, ["t"], [c.flow.target_topic("t-gone")], ["t-gone"]
     ),
@@ -231,8 +231,8 @@ def test_checks_say_what_the_facts_are(engine: Engine) -> None:
     in_group = engine.positions is PositionStore.SOURCE_GROUP
     said = {
         "--reset-offsets --to-offset": ("content.findings", in_group),
-        "group_commit": ("positions.by_partition", in_group),
-        "connect_offsets": ("positions.by_partition", not in_group),
+        "group_commit": ("positions.mirror_positions", in_group),
+        "connect_offsets": ("positions.mirror_positions", not in_group),
         "into offsets": ("topic_identity.recreated_on_target", not in_group),
         "topic offsets on west": ("lag_findings.findings", not in_group),
         "(g on east)": ("preflight.takeover", engine.workers is WorkerStore.GROUP_MEMBERS),

@@ -12,7 +12,7 @@ from pairs import Pair, admin
 from mirror_report.config import Cluster, Credentials
 from mirror_report.kafka import leader_epochs
 from mirror_report.kafka.metadata import connect
-from mirror_report.model import Epochs, EpochsWanted
+from mirror_report.model import Epochs, EpochsAsked
 
 RECORDS = 30
 LEFT = 20
@@ -22,7 +22,7 @@ def epochs(bootstrap: str, topic: str) -> tuple[int | None, Epochs]:
     """Epoch of the leader of partition 0, and all of its log."""
     with connect(Cluster("east", (bootstrap,)), Credentials()) as client:
         log = client.snapshot(None, [topic], settings=False).topics[topic].partitions[0]
-        wanted = {(topic, 0): EpochsWanted(log.leader_epoch or 0, log.log_start)}
+        wanted = {(topic, 0): EpochsAsked(log.leader_epoch or 0, log.log_start)}
         return log.leader_epoch, leader_epochs.of_logs(client, wanted)[topic, 0]
 
 
@@ -49,7 +49,7 @@ def test_describe_on_the_topic_is_enough(
     pair.create("source", partitions=1)
     pair.produce(1)
     with connect(Cluster("east", (pair.source,)), Credentials()) as client:
-        wanted = {(pair.topic, 0): EpochsWanted(0, 0)}
+        wanted = {(pair.topic, 0): EpochsAsked(0, 0)}
         assert leader_epochs.of_logs(client, wanted) == {(pair.topic, 0): ((0, 0),)}
     if allowed:
         with admin(pair.source) as client:
@@ -62,5 +62,5 @@ def test_describe_on_the_topic_is_enough(
         username="mirror", identity="mirror",
     )  # fmt: skip
     with connect(login, Credentials({"east.mirror.password": sasl_users["mirror"]})) as client:
-        found = leader_epochs.of_logs(client, {(pair.topic, 0): EpochsWanted(0, 0)})
+        found = leader_epochs.of_logs(client, {(pair.topic, 0): EpochsAsked(0, 0)})
     assert found == ({(pair.topic, 0): ((0, 0),)} if allowed else {})

@@ -24,7 +24,7 @@ from mirror_report.confirm.flows import confirm_flows
 from mirror_report.kafka import leader_epochs
 from mirror_report.kafka.metadata import connect
 from mirror_report.lag.measure import measure_lag
-from mirror_report.model import ClusterSnapshot, EpochsWanted
+from mirror_report.model import ClusterSnapshot, EpochsAsked
 from mirror_report.observe import open_clients, recognised, source_snapshot
 from mirror_report.report.make import make_report
 
@@ -246,7 +246,7 @@ def test_leader_epochs_are_told_to_who_may_describe_unless_the_format_has_none(
         with connect(cluster, secrets) as client:
             log = client.snapshot(None, [topic], settings=False).topics[topic].partitions[0]
             assert log.leader_epoch == 0
-            wanted = {(topic, 0): EpochsWanted(0, log.log_start)}
+            wanted = {(topic, 0): EpochsAsked(0, log.log_start)}
             assert leader_epochs.of_logs(client, wanted) == {(topic, 0): told}
 
 

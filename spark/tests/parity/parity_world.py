@@ -22,7 +22,7 @@ from mirror_report.kafka.leader_epochs import walked
 from mirror_report.model import (
     ClusterSnapshot,
     Epochs,
-    EpochsWanted,
+    EpochsAsked,
     ParityResult,
     PartitionSnapshot,
     Place,
@@ -156,7 +156,7 @@ class World:
                    for content in some)
         }  # fmt: skip
 
-    def epochs(self, alias: str, wanted: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+    def epochs(self, alias: str, wanted: Mapping[Place, EpochsAsked]) -> dict[Place, Epochs]:
         """Tell leader epochs of some logs."""
         return walked(
             wanted,

@@ -23,7 +23,7 @@ from mirror_report.kafka.leader_epochs import walked
 from mirror_report.model import (
     Baseline,
     ClusterSnapshot,
-    EpochsWanted,
+    EpochsAsked,
     Finding,
     ParityResult,
     PartitionSnapshot,
@@ -246,7 +246,7 @@ def test_what_a_new_leader_does_not_tell_is_unknown_and_no_loss() -> None:
 def test_a_log_without_epochs_differs_from_one_that_does_not_answer(
     leader: int, answer: Any, found: Any
 ) -> None:
-    wanted = {("t", 0): EpochsWanted(leader, 0)}
+    wanted = {("t", 0): EpochsAsked(leader, 0)}
     assert walked(wanted, lambda asked: dict.fromkeys(asked, answer) if answer else {}) == found
 
 
@@ -258,7 +258,7 @@ def test_epochs_that_retention_took_are_not_looked_for() -> None:
         asked.append(epochs["t", 0])
         return {("t", 0): (asked[-1], 50)}
 
-    assert walked({("t", 0): EpochsWanted(7, 0)}, ask) == {("t", 0): ((7, 50),)}
+    assert walked({("t", 0): EpochsAsked(7, 0)}, ask) == {("t", 0): ((7, 50),)}
     assert asked == [6, 5]
 
 

@@ -64,7 +64,7 @@ _REFUSED = rf"{_PRODUCER}Got error produce response .* Error: "
 _SYSTEMD = r"^(?:[\w@.-]+\.service: )?"
 _LOGIN = rf"{_CLIENT}Connection to node .* failed authentication due to: "
 
-# Kind, what a message begins with that tells of it, and what an exception (Kafka 3.9 and 4.3).
+# Kind, the beginning of a message that names it, and that of an exception (Kafka 3.9 and 4.3).
 # Messages and exceptions quote names of topics and groups, and none may be taken for one of these.
 _SIGNS: tuple[tuple[str, str, str], ...] = (
     (

@@ -22,7 +22,7 @@ TEXTS: Mapping[str, str] = {
     "expired": "records had left the target by its retention before they were compared",
     "unverifiable": "records can no longer be compared",
 }
-# Of the records that are unverifiable, those whose header keys Java cannot tell.
+# Of the records that are unverifiable, those whose header keys Java cannot read.
 REPLACED = "records have header keys that are no UTF-8"
 WRITE_UTF8 = (
     "Make the producer write header keys as UTF-8: Java's clients, the mirror's among them, "

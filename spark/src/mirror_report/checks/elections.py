@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mirror_report.model import ClusterSnapshot, Epochs, EpochsWanted, Place
+from mirror_report.model import ClusterSnapshot, Epochs, EpochsAsked, Place
 
 # Clocks of brokers, of the mirror and of this host may differ by so much.
 SLACK_MS = 60_000
@@ -60,10 +60,10 @@ def dump(elections: Mapping[Place, Elections]) -> dict[str, Any]:
 
 def epochs_to_ask(
     now: ClusterSnapshot, before: Mapping[Place, Elections]
-) -> dict[Place, EpochsWanted]:
+) -> dict[Place, EpochsAsked]:
     """Logs that have another leader than at the observation before."""
     return {
-        place: EpochsWanted(log.leader_epoch, log.log_start, ((before[place].epoch, -1),))
+        place: EpochsAsked(log.leader_epoch, log.log_start, ((before[place].epoch, -1),))
         for place, log in now.logs()
         if place in before and log.leader_epoch is not None
         if log.leader_epoch > before[place].epoch >= 0

@@ -1,4 +1,4 @@
-"""What the configuration can say, with every default."""
+"""Every setting of the configuration, with its default."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Budget:
         written.
     :param compacted_hours: how long the scan of a compacted topic counts before the next.
     :param open_minutes: for how long a minute of records may stay open before what the mirror has
-        committed of it is judged by slices of offsets.
+        committed of it is compared by slices of offsets.
     """
 
     max_bytes: int | None = 21_474_836_480
@@ -90,11 +90,10 @@ class Settings:
     :param interval_seconds: how far apart the timer's reports are, the longest time if it differs;
         ``lag_interval_seconds``: the observations of lag between them. What is older than three of
         them is not believed.
-    :param history_days: for how long it keeps what it has seen: lag and positions over time.
+    :param history_days: for how long it keeps lag and positions over time.
     :param metrics_directory: where files of Prometheus metrics are written; ``None``: none are.
     :param metrics_partitions: metrics of lag for each partition instead of each topic.
-    :param units_file: where root leaves what this host's mirrors say of themselves; ``None``: it
-        does not.
+    :param units_file: where root leaves its record of this host's mirrors; ``None``: it does not.
     :param instances: mirrors and workers that this host shall have; ``None``: not known.
     :param web_directory: where the last report is published for a web server; ``None``: nowhere.
     """

@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.consumer.offsets import OffsetForLeaderEpochRequest
 
 from mirror_report.kafka.metadata import ClusterClient
-from mirror_report.model import Epochs, EpochsWanted, Place
+from mirror_report.model import Epochs, EpochsAsked, Place
 
 # Requests to each leader at most; each goes down by one epoch in every log. Epochs without a record
 # are not kept, so it takes as many elections between records to pass over one.
@@ -30,7 +30,7 @@ EpochEnd = tuple[int, int]
 AskLeaders = Callable[[Mapping[Place, int]], Mapping[Place, EpochEnd]]
 
 
-def of_logs(client: ClusterClient, logs: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+def of_logs(client: ClusterClient, logs: Mapping[Place, EpochsAsked]) -> dict[Place, Epochs]:
     """Leader epochs of some logs, as :func:`walked`; a log that does not answer is left out."""
 
     def ask(epochs: Mapping[Place, int]) -> dict[Place, EpochEnd]:
@@ -47,7 +47,7 @@ def of_logs(client: ClusterClient, logs: Mapping[Place, EpochsWanted]) -> dict[P
     return walked(logs, ask)
 
 
-def walked(logs: Mapping[Place, EpochsWanted], ask: AskLeaders) -> dict[Place, Epochs]:
+def walked(logs: Mapping[Place, EpochsAsked], ask: AskLeaders) -> dict[Place, Epochs]:
     """Epochs of some logs, as far down as each needs.
 
     :returns: none of a log that keeps none.
@@ -70,7 +70,7 @@ class _Walk:
     :ivar at: the epoch whose beginning is not known yet; ``None``: no further one is needed.
     """
 
-    def __init__(self, needed: EpochsWanted) -> None:
+    def __init__(self, needed: EpochsAsked) -> None:
         self.at: int | None = needed.leader
         self.answered = False
         self._needed = needed
@@ -94,12 +94,12 @@ class _Walk:
 
     def epochs(self) -> Epochs:
         """What is known by now, together with what was known before of the same log."""
-        former = self._needed.known if self._is_known(self._below) else ()
+        former = self._needed.former if self._is_known(self._below) else ()
         before = [(epoch, at) for epoch, at in former if epoch <= self._below]
         return (*before, *reversed(self._newest_first))
 
     def _is_known(self, epoch: int) -> bool:
-        return any(epoch == number for number, _ in self._needed.known)
+        return any(epoch == number for number, _ in self._needed.former)
 
 
 async def _ends(admin: Any, epochs: Mapping[Place, int]) -> dict[Place, EpochEnd]:

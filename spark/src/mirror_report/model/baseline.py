@@ -1,4 +1,4 @@
-"""Where verification of a flow starts: what a baseline says of it, by topic of the source."""
+"""Where verification of a flow starts, by topic of the source."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ SIDES: tuple[Side, Side] = ("source", "target")
 class SideBaseline:
     """One side of a topic when its baseline was recorded, by partition.
 
-    :param topic_id: empty: it was not there, or nobody knows.
+    :param topic_id: empty: there was no such topic, or its id is not known.
     :param start: read from here: the committed position; of the target, the ends of its logs.
-    :param leader_epochs: what the logs are known by, like ``last_records``
+    :param leader_epochs: they identify the logs, like ``last_records``
         (:mod:`parity.plan.lost_tails`).
     """
 
@@ -36,7 +36,8 @@ class TopicBaseline:
         ``older``: below lie copies of what the source had lost by then.
     :param log_start: what the source had dropped up to here is accepted.
     :param losses_since_ms: where it was recorded again alone, as :class:`Baseline` has it.
-    :param cut_by_time: an earlier release recorded it; of no record it says whether it counts.
+    :param cut_by_time: an earlier release recorded it, without the offsets from which on
+        records count.
     """
 
     recorded_at_ms: int = 0
@@ -60,9 +61,9 @@ class Baseline:
     """Where verification of a flow starts.
 
     :param recorded_at_ms: ``None``: it was not recorded.
-    :param losses_since_ms: from then on it is reported what the source dropped before it was
-        copied.
-    :param group_existed: somebody had committed positions.
+    :param losses_since_ms: from then on records are reported that the source dropped before they
+        were copied.
+    :param group_existed: positions were committed.
     :param topics: by name on the source.
     :param accepted: topics that are no longer mirrored -> until when (ms) what was lost of them is
         accepted.
@@ -80,5 +81,5 @@ class Baseline:
         return self.recorded_at_ms is not None
 
     def topic(self, name: str) -> TopicBaseline:
-        """What it says of a topic; an empty one if that came later."""
+        """The baseline of a topic; an empty one if that came later."""
         return self.topics.get(name, TopicBaseline())

@@ -1,4 +1,4 @@
-"""What a cluster holds at one moment: topics, groups, transactions, permissions, certificates.
+"""A cluster at one moment: topics, groups, transactions, permissions, certificates.
 
 Offsets are Kafka offsets, ``*_ms`` are milliseconds since 1970, ``None`` means unknown (never 0).
 """
@@ -23,17 +23,17 @@ Contents = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True)
-class EpochsWanted:
+class EpochsAsked:
     """Which leader epochs of a log are asked for.
 
     :param leader: epoch of the present leader, which is the newest.
     :param low: the oldest is that of the record at this offset.
-    :param known: those that are known; none is asked for that is older than the newest of them.
+    :param former: those of an earlier observation; none older than the newest of them is asked for.
     """
 
     leader: int
     low: int
-    known: Epochs = ()
+    former: Epochs = ()
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PartitionSnapshot:
     :param leader_epoch: grows with each leader; ``None``: not known.
     :param bytes: size of the leader's log on disk; ``None``: not known.
     :param epochs: the newest epochs; empty: not asked for, or not kept by the log.
-    :param contents: where epochs are not known, what some records hold.
+    :param contents: where epochs are not known, what single records hold.
     """
 
     log_start: int
@@ -66,7 +66,7 @@ class PartitionSnapshot:
         return self.log_end if isolation == "read_committed" else self.end
 
 
-# How a mark begins, which stands for an id that a cluster does not tell
+# Beginning of a mark, which stands for the id of a topic where a cluster has none
 # (:mod:`checks.topic_identity`).
 MARK = "since-"
 
@@ -74,8 +74,7 @@ MARK = "since-"
 def another_topic(former: str | None, present: str | None) -> bool:
     """Whether two ids are of two topics.
 
-    One that is not known tells nothing, nor does a mark beside an id: the cluster got its ids
-    meanwhile.
+    An unknown id decides nothing, nor does a mark beside an id: the cluster got its ids meanwhile.
     """
     if not former or not present or former.startswith(MARK) != present.startswith(MARK):
         return False
@@ -175,7 +174,7 @@ Resource = tuple[str, str]
 
 @dataclass(frozen=True)
 class Access:
-    """What a cluster says our identity may do with one resource.
+    """What our identity may do with one resource, as a cluster answers.
 
     :param exists: ``None``: it is hidden from us, or was not asked about.
     :param operations: Kafka's word -> whether it is allowed; what is left out could not be asked.

@@ -46,9 +46,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class TopicParity:
-    """What is known of one mirrored topic's content.
+    """The content of one mirrored topic, as far as it is known.
 
-    :param counts: class of :data:`CLASSES` -> records found; ``None``: not known, never 0.
+    :param counts: class of :data:`CLASSES` -> records of it; ``None``: not known, never 0.
     :param accounted: class -> records an earlier run has reported.
     :param partitions: class -> source partition (as text) -> records; empty where the engine keeps
         no partitions.
@@ -64,17 +64,17 @@ class TopicParity:
     :param replaced_records: of what is unverifiable, records with header keys that are no UTF-8:
         Java's clients, of mirrors as well, read and write U+FFFD for such bytes.
     :param open_records: records below the committed position in minutes that have been open for
-        longer than ``open_minutes``, at most: what is lost of them is told, the rest when their
+        longer than ``open_minutes``, at most: their losses are reported, the rest when their
         minute closes.
     :param open_since_ms: since when the first of these minutes is open.
-    :param open_unjudged: of these records, those that nothing has judged for losses, at most: they
+    :param open_unjudged: of these records, those that were not compared for losses, at most: they
         count as due, and as not verified.
     :param breach_seconds: until retention removes the oldest record not verified yet; negative: it
         has begun to; ``None``: nothing waits, or retention has no bound.
     :param scanned_at_ms: when a compacted topic was last compared as a whole; ``None``: it was
         not yet, or it is not compacted.
-    :param uncompared_records: records of a compacted topic that were mirrored since, and that
-        nothing has compared.
+    :param uncompared_records: records of a compacted topic that were mirrored since, and were not
+        compared.
     :param strip: partition (as text; ``*`` where the engine keeps none) -> status of each of the
         newest hours, as ``[hour start in ms, worst status]``.
     """

@@ -1,4 +1,4 @@
-"""What a running command says: failures an operator can act on, and what is being done."""
+"""What a running command prints: failures an operator can act on, and its progress."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ class ReportError(Exception):
 
 
 def sentence(error: BaseException) -> str:
-    """First line of an unexpected error; some of them cannot even say what they are."""
+    """First line of an unexpected error; some have no text."""
     try:
         first = str(error).strip().partition("\n")[0][:300]
     except Exception:  # a Java error asks a JVM that may be gone

@@ -1,4 +1,4 @@
-"""What the report has to say, and the verdict."""
+"""Findings, and the verdict."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, Self
@@ -8,7 +8,7 @@ Severity = Literal["ok", "warning", "critical", "unknown"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing the report has to say.
+    """One fact that the report states, with what to do about it.
 
     :param kind: a key of the table of :mod:`mirror_report.checks.kinds`.
     :param count: records or partitions concerned, if countable.

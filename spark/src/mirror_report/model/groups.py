@@ -21,7 +21,7 @@ class Translation:
     :param checkpoints: newest checkpoint of a group's position: offset on the source and on the
         target, and when it was written; ``None``: they could not be read to their end.
     :param problems: what could not be read, and why.
-    :param foreign: what somebody else wrote there.
+    :param foreign: records of other writers there.
     """
 
     syncs: Mapping[Place, Sequence[OffsetSync]] | None = field(default_factory=dict)

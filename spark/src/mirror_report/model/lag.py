@@ -28,8 +28,8 @@ class PartitionLag:
     :param lost: offsets the source certainly dropped before they were mirrored, since the baseline.
     :param lost_at_most: upper bound where it is not known how many; ``None``: ``lost`` is exact.
     :param lag_bytes: size of the records that wait, estimated from the size of the log on disk.
-    :param waiting_seconds: for how long the oldest offset not yet mirrored has been there: its
-        record's age, held to what earlier observations saw of the log's end; at least so long if
+    :param waiting_seconds: for how long the oldest offset not yet mirrored has been in the log: its
+        record's age, bounded by the log ends of earlier observations; at least so long if
         ``waiting_at_least``, because no observation goes back far enough.
     :param produce_rate: offsets per second the source grew by over the last five minutes, or since
         the observation before if that is longer ago, less the time before anything moved;
@@ -76,7 +76,7 @@ class LagPoint:
     """Lag of one topic over a stretch of time, for a line over time.
 
     :param at_ms: when the last observation of the stretch was.
-    :param lag_records: what that observation saw; ``None``: not known then.
+    :param lag_records: lag at that observation; ``None``: not known then.
     :param since_ms: when the first observation of the stretch was.
     :param lowest: lag at least, and ``highest`` at most, of those that knew it; ``None``:
         none did.

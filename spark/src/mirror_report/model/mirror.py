@@ -1,4 +1,4 @@
-"""What a mirror says of itself."""
+"""What a mirror keeps of itself in the clusters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from mirror_report.model.errors import ReportError
 
 @dataclass(frozen=True)
 class OffsetSync:
-    """A mirror's word that a source offset became a target offset.
+    """A mirror's record that a source offset became a target offset.
 
-    :param timestamp_ms: when it said so.
-    :param begins: a side went back before it, so nothing older says anything of what follows.
+    :param timestamp_ms: when it was written.
+    :param begins: a side went back before it, so no older one holds for what follows.
     """
 
     upstream: int
@@ -54,12 +54,12 @@ class ForeignRecords:
 
 @dataclass(frozen=True)
 class MirrorStatus:
-    """What a mirror has committed, and what else it says of itself.
+    """What a mirror has committed, and what else it keeps of itself.
 
     :param positions: the committed positions; nothing else decides.
     :param committed_at_ms: when each was committed, if known.
     :param problems: what could not be read beside the positions, and why.
-    :param foreign: what somebody else wrote where it keeps its state.
+    :param foreign: records of other writers where it keeps its state.
     """
 
     positions: Positions

@@ -1,4 +1,4 @@
-"""What systemd and its journal say of a mirror's process."""
+"""A mirror's process, by systemd and its journal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a mirror does not run, or does not move, by what its process said.
+    """Why a mirror does not run, or does not move, by the log of its process.
 
     :param kind: a key of ``checks.causes.WORDS``.
     :param address: of the broker that was asked; like ``topic`` empty if nothing names it.
-    :param at: when it was said last, in seconds since the epoch; it is the same cause at any time.
+    :param at: when it was logged last, in seconds since the epoch; the cause is the same at any
+        time.
     """
 
     kind: str
@@ -24,7 +25,7 @@ class JournalLine:
     """One entry of a unit's journal.
 
     :param at: seconds since the epoch.
-    :param ended: it is systemd that says it: how the process ended, such as ``exit status 255``.
+    :param ended: in an entry of systemd, how the process ended, such as ``exit status 255``.
     """
 
     at: float
@@ -57,13 +58,13 @@ class UnitRecord:
     """What root recorded of a mirror's unit on this host.
 
     :param at: when, in seconds since the epoch.
-    :param history: over the last hour: when it was looked at, and how often its process had ended
+    :param history: over the last hour: when it was observed, and how often its process had ended
         by then.
     :param ended: how the last process ended that did; empty: none has.
     :param cause: why it does not run or move, by its journal; not every cause keeps it from that.
-    :param refused: what clusters say that refuse the mirror's own login; ``tried``: when one was
+    :param refused: answers of clusters that refuse the mirror's own login; ``tried``: when one was
         tried last.
-    :param problem: why it could not be looked at, or not at all of it; empty: it could.
+    :param problem: why it could not be observed as a whole; empty: it could.
     """
 
     name: str
@@ -89,5 +90,5 @@ class UnitRecord:
         return self.history[-1][1] - self.history[0][1] if self.history else 0
 
 
-# What one process said, and how it ended.
+# How a process ended, and its lines.
 Ended = tuple[str, Sequence[JournalLine]]

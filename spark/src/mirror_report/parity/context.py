@@ -10,7 +10,7 @@ from mirror_report.model import (
     Baseline,
     ClusterSnapshot,
     Epochs,
-    EpochsWanted,
+    EpochsAsked,
     OffsetSync,
     Place,
     Positions,
@@ -43,7 +43,7 @@ class TakeSnapshots(Protocol):
     def timed(self, flow: Flow, topics: Collection[str]) -> set[str]:
         """Those of some topics of the source that hold records with timestamps."""
 
-    def epochs(self, alias: str, logs: Mapping[Place, EpochsWanted]) -> dict[Place, Epochs]:
+    def epochs(self, alias: str, logs: Mapping[Place, EpochsAsked]) -> dict[Place, Epochs]:
         """Leader epochs of some logs of a cluster, of those that answer; none if they keep none."""
 
     def contents(self, alias: str, offsets: Mapping[Place, int]) -> dict[Place, str]:

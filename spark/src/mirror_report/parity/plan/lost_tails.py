@@ -16,7 +16,7 @@ from mirror_report.model import (
     ClusterSnapshot,
     Contents,
     Epochs,
-    EpochsWanted,
+    EpochsAsked,
     PartitionSnapshot,
     Place,
     TopicBaseline,
@@ -110,7 +110,7 @@ def looks(
     return last
 
 
-def epochs_wanted(now: ClusterSnapshot, last: Mapping[str, LastLook]) -> dict[Place, EpochsWanted]:
+def epochs_wanted(now: ClusterSnapshot, last: Mapping[str, LastLook]) -> dict[Place, EpochsAsked]:
     """Logs whose epochs have to be asked for: those that have another leader since the last look.
 
     One whose leader seems to be older than that was described by a broker that lags behind.
@@ -122,7 +122,7 @@ def epochs_wanted(now: ClusterSnapshot, last: Mapping[str, LastLook]) -> dict[Pl
             if log.leader_epoch is None or (epochs and log.leader_epoch <= epochs[-1][0]):
                 continue
             low = epochs[0][1] if epochs else look.read.get(number, 0) - 1
-            asked[name, number] = EpochsWanted(log.leader_epoch, max(log.log_start, low), epochs)
+            asked[name, number] = EpochsAsked(log.leader_epoch, max(log.log_start, low), epochs)
     return asked
 
 
