@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mirror_report import engines
-from mirror_report.checks import coverage, selection, topic_settings, topic_status
+from mirror_report.checks import coverage, selection, topic_status, topics
 from mirror_report.config import Flow
 from mirror_report.model import (
     Baseline,
@@ -228,7 +228,7 @@ def differences(
     flow: Flow = FLOW, *, key: str = "retention.ms", ours: tuple[str, str], theirs: tuple[str, str]
 ) -> list[tuple[str, str]]:
     name = key.replace(".", "_")
-    found = topic_settings.setting_differences(flow, topic(**{name: ours}), topic(**{name: theirs}))
+    found = topics.setting_differences(flow, topic(**{name: ours}), topic(**{name: theirs}))
     return [(difference.name, difference.kind) for difference in found]
 
 
@@ -285,7 +285,7 @@ def test_default_excludes_are_never_synced(
 
 
 def test_difference_shows_both_values() -> None:
-    (difference,) = topic_settings.setting_differences(
+    (difference,) = topics.setting_differences(
         FLOW, topic(retention_ms=("1000", OVERRIDDEN)), topic(retention_ms=("900", DEFAULT))
     )
     assert difference == ConfigDifference("retention.ms", "1000", "900", "synced")
@@ -293,10 +293,7 @@ def test_difference_shows_both_values() -> None:
 
 def test_settings_that_may_not_be_read_differ_in_nothing() -> None:
     hidden = replace(topic(), configs={})
-    assert (
-        topic_settings.setting_differences(FLOW, topic(retention_ms=("1", OVERRIDDEN)), hidden)
-        == ()
-    )
+    assert topics.setting_differences(FLOW, topic(retention_ms=("1", OVERRIDDEN)), hidden) == ()
 
 
 def test_prefix_tells_what_was_mirrored() -> None:

@@ -26,7 +26,6 @@ from mirror_report.checks import (
     remedies,
     sysconfig,
     topic_identity,
-    topic_settings,
     topic_status,
     topics,
     workers,
@@ -137,7 +136,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
     "topic_status.candidates": lambda c: topic_status.candidates(
         c.flow, c.source, ["t"], [c.flow.target_topic("t-gone")], ["t-gone"]
     ),
-    "topic_settings.setting_differences": lambda c: topic_settings.setting_differences(
+    "topics.setting_differences": lambda c: topics.setting_differences(
         c.flow, c.source.topics["t"], topic("x", 0, 1, max_message_bytes="5")
     ),
     "preflight.same_cluster": lambda c: preflight.same_cluster(c.flow, c.source, c.source),
@@ -179,7 +178,7 @@ CALLS: Mapping[str, Callable[[Case], Any]] = {
         *topics.findings(c.flow, c.source, c.target, auto_creation=False),
     ],
     "topics.not_readable": lambda c: topics.not_readable(c.flow, c.source),
-    "topic_settings.settings_not_read": lambda c: topic_settings.settings_not_read(
+    "topics.settings_not_read": lambda c: topics.settings_not_read(
         c.flow, [snapshot("west", replace(topic("t", 0, 1), configs={}))]
     ),
     "workers.findings": lambda c: workers.findings(c.flow, c.mirror, GROUP),
@@ -251,7 +250,7 @@ def test_checks_say_what_the_facts_are(engine: Engine) -> None:
             "topic_status.statuses",
             engine.skips_internal_topics,
         ),
-        "'synced'": ("topic_settings.setting_differences", engine.syncs_topic_configs),
+        "'synced'": ("topics.setting_differences", engine.syncs_topic_configs),
         "east.t": ("topics.findings", engine.has_replication_policy),
     }  # fmt: skip
     for words, (name, expected) in said.items():

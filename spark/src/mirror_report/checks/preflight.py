@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from mirror_report.checks.topic_settings import settings_not_read
+from mirror_report.checks.topics import settings_not_read
 from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.engines import PositionStore, WorkerStore

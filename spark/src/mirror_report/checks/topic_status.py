@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from mirror_report.checks import remedies
-from mirror_report.checks.topic_settings import setting_differences
+from mirror_report.checks.topics import setting_differences
 from mirror_report.checks.verdict import finding
 from mirror_report.config import HEARTBEATS, Flow
 from mirror_report.model import (

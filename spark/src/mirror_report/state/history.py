@@ -71,7 +71,7 @@ class History:
         if before < LINES_KEPT:
             _append(path, line)
         else:
-            _replace(path, shorten([*_read(path), dict(line)]))
+            write_atomically(path, _text(*shorten([*_read(path), dict(line)])))
 
     def append_lags(self, flow: str, at_ms: int, lags: Mapping[str, int | None]) -> None:
         """Add the lag of a flow's topics at one time; those without lag are left out.
@@ -110,7 +110,7 @@ class History:
                 lines = _read(path)
                 hours = _hourly(lines)
                 if len(hours) < len(lines):
-                    _replace(path, hours)
+                    write_atomically(path, _text(*hours))
 
     def _positions(self, flow: str) -> Path:
         return self.directory / "positions" / f"{flow}.jsonl"
@@ -154,8 +154,9 @@ def _read(path: Path) -> list[Line]:
     return lines
 
 
-def _text(line: Mapping[str, Any]) -> str:
-    return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
+def _text(*lines: Mapping[str, Any]) -> str:
+    texts = (json.dumps(line, separators=(",", ":"), ensure_ascii=False) for line in lines)
+    return "".join(f"{text}\n" for text in texts)
 
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:
@@ -169,7 +170,3 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
             handle.write(_text(line).encode())
     except OSError as error:
         raise unwritable(path, error) from error
-
-
-def _replace(path: Path, lines: list[Line]) -> None:
-    write_atomically(path, "".join(map(_text, lines)))
