@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mirror_report.config import ISOLATIONS, ConfigError, Credentials, Flow, Permission
-from mirror_report.config.load import load, parse
+from mirror_report.config.load import load_settings, parse
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -226,14 +226,14 @@ def test_two_flows_of_one_name_are_refused() -> None:
 def test_secret_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps(document(credentials={"east.report.password": "s3cret"}))
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    settings = load("-", environment={})
+    settings = load_settings("-", environment={})
     assert settings.credentials.read("east.report.password") == "s3cret"
 
 
 def test_secret_comes_from_the_credentials_directory(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(json.dumps(document()))
     (tmp_path / "east.report.password").write_text('é"\\$ x')
-    settings = load(
+    settings = load_settings(
         str(tmp_path / "config.yaml"), environment={"CREDENTIALS_DIRECTORY": str(tmp_path)}
     )
     assert settings.credentials.read("east.report.password") == 'é"\\$ x'
@@ -243,7 +243,7 @@ def test_secret_in_the_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(json.dumps(document(credentials={"a": "b"})))
     with pytest.raises(ConfigError, match="secrets do not belong into the file"):
-        load(str(path), environment={})
+        load_settings(str(path), environment={})
 
 
 def test_missing_secret_says_where_it_comes_from(tmp_path: Path) -> None:
@@ -263,13 +263,13 @@ def test_broken_yaml_is_not_quoted(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text('version: 1\npassword: "s3cret\n')
     with pytest.raises(ConfigError, match="neither YAML nor JSON") as caught:
-        load(str(path), environment={})
+        load_settings(str(path), environment={})
     assert "s3cret" not in str(caught.value)
 
 
 def test_absent_file_says_so() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        load("/nonexistent/config.yaml", environment={})
+        load_settings("/nonexistent/config.yaml", environment={})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.state.store import Store
 
 MOMENTS = ("rows", "before", "after")

@@ -96,7 +96,7 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_pair_is_found_whatever_its_order() -> None:
-    assert bundle.pair(made("target"), made()) == (made(), made("target"))
+    assert bundle.both_sides(made("target"), made()) == (made(), made("target"))
 
 
 @pytest.mark.parametrize(
@@ -117,4 +117,4 @@ def test_a_pair_is_found_whatever_its_order() -> None:
 )
 def test_bundles_that_do_not_belong_together_are_refused(other: Bundle, message: str) -> None:
     with pytest.raises(ParityError, match=message):
-        bundle.pair(made(), other)
+        bundle.both_sides(made(), other)

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from mirror_report.config import Flow
 from mirror_report.model import ClusterSnapshot, ReportError
 from mirror_report.parity import ParityError, run
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 
 EAST = Flow(name="east", source="a", target="z", include="e.*", group_id="g")
 WEST = Flow(name="west", source="b", target="z", include="w.*", group_id="g")

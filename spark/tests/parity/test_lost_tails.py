@@ -41,7 +41,7 @@ from mirror_report.parity.plan.lost_tails import (
     last_scan,
     looks,
     lost_from,
-    with_identity,
+    with_answers,
 )
 from mirror_report.parity.plan.topics import FlowPlan, plan_flow
 from mirror_report.parity.results import findings
@@ -134,7 +134,7 @@ class Partition:
                 at: self.leader.end_of(epoch) for at, epoch in asked.items() if not silent
             },
         )
-        topic = with_identity(now, {"t": last}, found, {}).topics.get("t")
+        topic = with_answers(now, {"t": last}, found, {}).topics.get("t")
         return topic.partitions[0] if topic else None
 
 
@@ -358,7 +358,7 @@ def test_a_compacted_topic_whose_new_leader_tells_nothing_is_scanned_at_once(
     assert scans.due(scan, later, 1000) == waits
     cluster = ClusterSnapshot("a", "a", 2, {"t": later.sources[0]})
     last = {"t": last_scan("source", "t", scan.logs)}
-    assert with_identity(cluster, last, {}, {}).errors == {}
+    assert with_answers(cluster, last, {}, {}).errors == {}
     assert contents_wanted(cluster, last, {}) == ({}, {}), "a cleaner may have removed them"
 
 

@@ -6,7 +6,7 @@ import traceback
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, _MutuallyExclusiveGroup
 
 from mirror_report.config import Settings
-from mirror_report.config.load import load
+from mirror_report.config.load import load_settings
 from mirror_report.model import sentence
 from mirror_report.render import figures
 
@@ -60,7 +60,7 @@ def settings(options: Namespace) -> Settings:
 
     :raises ReportError: it cannot be read, or is wrong.
     """
-    return load(options.config)
+    return load_settings(options.config)
 
 
 def show_progress(text: str) -> None:

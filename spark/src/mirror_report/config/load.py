@@ -22,7 +22,7 @@ from mirror_report.config.values import coerce, mapping, one_of, record, refuse_
 from mirror_report.engines import ENGINES
 
 
-def load(where: str, environment: Mapping[str, str] | None = None) -> Settings:
+def load_settings(where: str, environment: Mapping[str, str] | None = None) -> Settings:
     """Read the configuration.
 
     :param where: a path, or ``-`` for standard input (which may hold ``credentials``).

@@ -32,7 +32,7 @@ def compare_bundles(spark: Spark, first: Path, second: Path, progress: Progress)
             directory = Path(scratch) / str(number)
             directory.mkdir()
             unpacked.append(bundles.unpack(path, directory))
-        source, target = bundles.pair(unpacked[0][0], unpacked[1][0])
+        source, target = bundles.both_sides(unpacked[0][0], unpacked[1][0])
         sums, differing = _compare(
             spark, source, target, [file for _, files in unpacked for file in files], progress
         )

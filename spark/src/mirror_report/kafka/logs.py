@@ -21,7 +21,7 @@ PARTITIONS_ASKED = 500
 NONE = -1
 
 
-def offsets(
+def log_offsets(
     cluster: Cluster,
     admin: Any,
     described: Mapping[str, Mapping[str, Any]],

@@ -119,7 +119,7 @@ class ClusterClient:
                 )
             elif code not in (0, UNKNOWN_TOPIC):
                 errors[name] = f"topic {name} is not readable now (Kafka error {code})"
-        offsets = logs.offsets(self.cluster, self.admin, readable, errors, refused)
+        offsets = logs.log_offsets(self.cluster, self.admin, readable, errors, refused)
         configs = self._configs(offsets) if settings else {}
         sizes = logs.leader_sizes(self.admin, {n: readable[n] for n in offsets}) if settings else {}
         topics = {

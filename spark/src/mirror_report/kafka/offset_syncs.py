@@ -68,7 +68,7 @@ def history(tail: Tail, record: Any) -> tuple[str, Any]:
     elif sync[0] <= upstream or sync[1] <= downstream:
         syncs, sync = [], [*sync, True]
     syncs.append(sync)
-    return key, thinned(syncs) if len(syncs) > 2 * SYNCS_KEPT else syncs
+    return key, _thinned(syncs) if len(syncs) > 2 * SYNCS_KEPT else syncs
 
 
 def by_partition(tail: Tail) -> dict[Place, list[OffsetSync]]:
@@ -83,7 +83,7 @@ def _place(key: str) -> Place:
     return topic, partition
 
 
-def thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+def _thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """Of each distance from the newest, doubling from one to the next, the oldest and the newest.
 
     So much is left that every offset has a sync at most as far below it as it lies below the newest

@@ -37,7 +37,7 @@ from mirror_report.state import baselines
 from mirror_report.state.store import StateError
 
 if TYPE_CHECKING:
-    from mirror_report.parity.spark.rows import RowStorage
+    from mirror_report.parity.spark.row_storage import RowStorage
     from mirror_report.parity.spark.session import OpenSession
     from mirror_report.parity.steps.compare import BucketStatuses, Compared
 
@@ -168,7 +168,7 @@ def _compare_content(
     """All that needs Spark: a run without anything new starts none, and does not even import it."""
     from mirror_report.parity.spark import session as sessions  # noqa: PLC0415
     from mirror_report.parity.spark import source  # noqa: PLC0415
-    from mirror_report.parity.spark.rows import RowStorage  # noqa: PLC0415
+    from mirror_report.parity.spark.row_storage import RowStorage  # noqa: PLC0415
 
     plan = state.plan
     parts = (

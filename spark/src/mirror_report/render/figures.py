@@ -61,7 +61,7 @@ def age(value: float | None) -> str:
     return NOTHING if value is None else seconds(value)
 
 
-def waiting(row: Mapping[str, Any]) -> str:
+def waits(row: Mapping[str, Any]) -> str:
     """For how long records have been waiting, at least."""
     value = row["waiting_seconds"]
     return f"≥ {seconds(value)}" if value and row["waiting_at_least"] else seconds(value)

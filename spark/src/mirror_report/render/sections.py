@@ -54,7 +54,7 @@ def lag(partitions: Sequence[Row], out: Console, *, wide: bool = False) -> None:
     """Print lag: the worst topics and the sum of the others, or everything."""
     _worst("Lag", tables.lag(partitions), "state", out, wide=wide)
     if wide:
-        table("Lag by partition", tables.lag_partitions(partitions), out, wide=True)
+        print_table("Lag by partition", tables.lag_partitions(partitions), out, wide=True)
 
 
 def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
@@ -68,7 +68,7 @@ def parity(topics: Sequence[Row], out: Console, *, wide: bool = False) -> None:
         if row.get("open_records"):
             line(out, (f"{row['topic']}: {_stays_open(row)}", "dim"))
     if wide:
-        table("What does not match, by partition", tables.mismatches(topics), out, wide=True)
+        print_table("What does not match, by partition", tables.mismatches(topics), out, wide=True)
 
 
 def _stays_open(topic: Row) -> str:
@@ -89,7 +89,7 @@ def groups(all_groups: Sequence[Row], out: Console, *, wide: bool = False) -> No
     by_group = tables.groups(all_groups)
     _worst("Failover now", by_group, "state", out, wide=wide)
     if wide:
-        table("Failover by partition", tables.group_partitions(by_group[1]), out, wide=True)
+        print_table("Failover by partition", tables.group_partitions(by_group[1]), out, wide=True)
 
 
 def topics(all_topics: Sequence[Row], out: Console, *, wide: bool) -> None:
@@ -97,9 +97,9 @@ def topics(all_topics: Sequence[Row], out: Console, *, wide: bool) -> None:
     differ = rows.differences(all_topics)
     left_out = tables.not_selected(all_topics)
     shown = differ if wide else [row for row in differ if row["kind"] == "risk"][:TOP]
-    table("Settings that differ", tables.differences(shown), out, wide=wide)
+    print_table("Settings that differ", tables.differences(shown), out, wide=wide)
     if wide:
-        table("Topics not mirrored", left_out, out, wide=True)
+        print_table("Topics not mirrored", left_out, out, wide=True)
     hidden = [
         f"{count} {what}"
         for count, what in (
@@ -119,7 +119,7 @@ def _worst(title: str, whole: Table, state: str, out: Console, *, wide: bool) ->
     """
     columns, worst_first = whole
     shown = worst_first if wide else worst_first[:TOP]
-    table(title, (columns, shown), out, wide=wide)
+    print_table(title, (columns, shown), out, wide=wide)
     if left := worst_first[len(shown) :]:
         counts = Counter(figures.words(str(row[state])) for row in left).most_common()
         text = ", ".join(f"{count} {name}" for name, count in counts)
@@ -134,7 +134,7 @@ def line(out: Console, *parts: tuple[str, str]) -> None:
               soft_wrap=True)  # fmt: skip
 
 
-def table(title: str, whole: Table, out: Console, *, wide: bool) -> None:
+def print_table(title: str, whole: Table, out: Console, *, wide: bool) -> None:
     """Print a table, if it has rows.
 
     :param wide: leave no column out, however narrow the terminal is.

@@ -109,7 +109,7 @@ def _lag() -> list[Column]:
         _figure("records", "lag_records"),
         _figure("estimated", "estimated_records", figures.estimate, always=False, spare=3),
         _figure("oldest record", "lag_seconds", figures.seconds),
-        Column("waits for", figures.waiting, itemgetter("waiting_seconds"), always=False, spare=5),
+        Column("waits for", figures.waits, itemgetter("waiting_seconds"), always=False, spare=5),
         _figure("size", "lag_bytes", figures.bytes_, always=False, spare=4),
         _figure("produced", "produce_rate", figures.rate, always=False, spare=7),
         _figure("mirrored", "mirror_rate", figures.rate, always=False, spare=6),

@@ -18,7 +18,7 @@ from mirror_report.model import (
 )
 from mirror_report.render import figures, rows, sections, tables
 from mirror_report.render.json import Answer
-from mirror_report.render.sections import STYLES, line, table
+from mirror_report.render.sections import STYLES, line, print_table
 
 PLAIN_WIDTH = 1000
 # Differing buckets that are shown.
@@ -55,7 +55,7 @@ def _report(answer: Answer, out: Console, wide: bool) -> None:
     for error in rows.unreported(report):
         line(out, (error, STYLES["unknown"]))
     if wide:
-        table("Flows", tables.flows(report["flows"]), out, wide=True)
+        print_table("Flows", tables.flows(report["flows"]), out, wide=True)
     sections.lag(report["lag"], out, wide=wide)
     sections.parity(report["parity"], out, wide=wide)
     sections.groups(report["groups"], out, wide=wide)

@@ -10,7 +10,7 @@ from mirror_report.model import CLASSES
 from mirror_report.parity import ACCOUNTABLE, BUCKET, BY_LANE, LASTING, SAMPLES
 from mirror_report.parity.frames import fingerprint
 from mirror_report.parity.frames.compare import BUCKET_SCHEMA, WHOLE_TOPIC
-from mirror_report.parity.frames.leftovers import DIGESTED, total
+from mirror_report.parity.frames.leftovers import DIGESTED, sum_of
 from mirror_report.parity.frames.pairing import DISPLACED, STAGES
 from mirror_report.parity.frames.status import BESIDE
 
@@ -103,7 +103,7 @@ def _gone() -> Column:
 def _counts() -> dict[str, Column]:
     hidden = _gone() | F.col("source_gap") | F.col("target_gap")
     disordered = F.col("disordered") & ~hidden & (F.col("lane") != WHOLE_TOPIC)
-    classified = total([f"seen_{name}" for name in COUNTS])
+    classified = sum_of([f"seen_{name}" for name in COUNTS])
     unexplained = F.abs(F.col("n_source") - F.col("n_target") - F.col("seen_balance"))
     at_least_one = F.greatest(unexplained, F.lit(1))
     return {name: F.col(f"seen_{name}") for name in COUNTS} | {

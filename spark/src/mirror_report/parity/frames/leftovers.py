@@ -320,7 +320,7 @@ def _named(paired: DataFrame) -> DataFrame:
             "skipped": F.col("skipped") + unpaired,
             "older": older + repeated,
             "duplicate": F.col("duplicate") - repeated,
-            "halves": total([f"{at}{name}" for name in (*ACROSS, DOUBTFUL) for at in ("", "at_")]),
+            "halves": sum_of([f"{at}{name}" for name in (*ACROSS, DOUBTFUL) for at in ("", "at_")]),
             "reordered": F.col("reordered") + F.col(DISPLACED),
             "extra": F.col("foreign") - older - of_gap,
             "deleted_early": _where(F.coalesce(too_early, F.lit(False)), "alone"),
@@ -337,6 +337,6 @@ def _where(condition: Column | str, name: str) -> Column:
     ).otherwise(0)
 
 
-def total(names: Iterable[str]) -> Column:
+def sum_of(names: Iterable[str]) -> Column:
     """The sum of some columns."""
     return sum((F.col(name) for name in names), start=F.lit(0))

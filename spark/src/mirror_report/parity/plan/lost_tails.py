@@ -150,7 +150,7 @@ def contents_wanted(
     return before, newest
 
 
-def with_identity(
+def with_answers(
     now: ClusterSnapshot,
     last: Mapping[str, LastLook],
     epochs: Mapping[Place, Epochs],

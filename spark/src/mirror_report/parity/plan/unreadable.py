@@ -51,7 +51,7 @@ def fits(milliseconds: int) -> bool:
     return abs(timestamp(milliseconds)) <= LIMIT_MS
 
 
-def of_topic(records: Iterable[Unreadable], topic: TopicKey) -> list[Unreadable]:
+def in_topic(records: Iterable[Unreadable], topic: TopicKey) -> list[Unreadable]:
     """Unreadable records of one topic."""
     return [record for record in records if (record.flow, record.topic) == topic]
 

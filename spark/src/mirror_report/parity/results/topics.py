@@ -59,7 +59,7 @@ def _by_key(
         context.baseline(topic.flow).topics,
     )  # fmt: skip
     reported = scans.with_new_records(reported, last, now and now.after(last))
-    beyond = unreadable.of_topic(manifest.unreadable, topic.key)
+    beyond = unreadable.in_topic(manifest.unreadable, topic.key)
     return _with_coverage(_with_unreadable(reported, beyond), reported.uncompared_records)
 
 
@@ -67,7 +67,7 @@ def _by_bucket(
     context: RunContext, manifest: Manifest, plan: RunPlan, topic: TopicPlan, empty: TopicParity
 ) -> TopicParity:
     keeps = context.settings.flow(topic.flow).engine.keeps_partitions
-    beyond = unreadable.of_topic(manifest.unreadable, topic.key)
+    beyond = unreadable.in_topic(manifest.unreadable, topic.key)
     backlog = [waiting for waiting in plan.backlog if waiting.topic_key == topic.key]
     unread = total_records(backlog)
     gone = _expired_unread(manifest, topic, keeps_partitions=keeps)

@@ -67,7 +67,7 @@ def limited(context: RunContext, session: SparkSession) -> Iterator[None]:
         spark.setLocalProperty("spark.jobGroup.id", None)
 
 
-def fetch(session: SparkSession, settings: Settings, parts: Iterable[Range]) -> DataFrame:
+def _fetch(session: SparkSession, settings: Settings, parts: Iterable[Range]) -> DataFrame:
     """All records of some ranges, whatever the flow and side.
 
     :returns: :data:`frames.digest.RECORD_COLUMNS`.
@@ -121,7 +121,7 @@ class Reader:
         """:func:`fetch` of what can be read, without topics that are unknown."""
         chosen = [part for part in parts if part.topic_key not in self._full]
         self._asked += chosen
-        return fetch(self.session, self.settings, unreadable.spared(chosen, self._known))
+        return _fetch(self.session, self.settings, unreadable.spared(chosen, self._known))
 
     def bucketed(
         self, parts: Iterable[Range], widths: Widths, spans: Collection[Mapping[str, Any]] = ()
@@ -207,7 +207,7 @@ class Reader:
         """Whether the record at an offset of a range is one that Spark cannot read."""
         alone = [replace(log, start=offset, end=offset + 1)]
         try:
-            fetch(self.session, self.settings, alone).select("offset").collect()
+            _fetch(self.session, self.settings, alone).select("offset").collect()
         except (PySparkException, Py4JError) as error:
             if MALFORMED.search(str(error)) is None:
                 raise

@@ -65,7 +65,7 @@ def size(below: Sequence[Path]) -> int:
 
 
 @contextlib.contextmanager
-def limited(
+def bounded(
     below: Sequence[Path], limit: int | None, stop: Callable[[], object], exceeded: threading.Event
 ) -> Iterator[None]:
     """Call ``stop``, again and again, while directories hold more than they may.

@@ -265,7 +265,7 @@ def open_session(
         exceeded = threading.Event()
         cancel = session.sparkContext.cancelAllJobs
         try:
-            with scratch.limited(directories, limit, cancel, exceeded):
+            with scratch.bounded(directories, limit, cancel, exceeded):
                 yield session
         except ReportError:
             if not exceeded.is_set():

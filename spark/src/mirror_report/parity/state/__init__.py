@@ -3,7 +3,7 @@
 from mirror_report.model import SIDES, Side
 from mirror_report.parity.state.bundle import Bundle, BundleTopic
 from mirror_report.parity.state.manifest import Manifest, basis, topic_value
-from mirror_report.parity.state.records import (
+from mirror_report.parity.state.manifest_records import (
     BASELINE_OFFSETS,
     BEHIND_ALL,
     NEVER,

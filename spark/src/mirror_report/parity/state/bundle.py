@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from mirror_report.engines import ENGINES
 from mirror_report.model import Positions, Side
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError, grouped
-from mirror_report.parity.state.records import TopicKey, Unreadable
+from mirror_report.parity.state.manifest_records import TopicKey, Unreadable
 from mirror_report.state.partitions import offsets
 
 SCHEMA_VERSION = 1
@@ -184,7 +184,7 @@ def _bundle(plain: dict[str, Any]) -> Bundle:
     return Bundle(**{**plain, "topics": topics, "positions": positions})
 
 
-def pair(first: Bundle, other: Bundle) -> tuple[Bundle, Bundle]:
+def both_sides(first: Bundle, other: Bundle) -> tuple[Bundle, Bundle]:
     """Both bundles as source and target.
 
     :raises ParityError: they do not belong together.

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from mirror_report.parity.state.manifest import Manifest
-from mirror_report.parity.state.records import Origin, TopicKey
+from mirror_report.parity.state.manifest_records import Origin, TopicKey
 
 # Runs of a flow in a row without a report of which the findings are kept.
 UNREPORTED_KEPT = 100

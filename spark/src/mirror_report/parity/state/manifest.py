@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from mirror_report.config import Flow
 from mirror_report.model import SIDES, Baseline, Finding, Positions
 from mirror_report.parity import FINGERPRINT_VERSION, ParityError
-from mirror_report.parity.state.records import (
+from mirror_report.parity.state.manifest_records import (
     NUMBERS,
     PAIRS,
     Gap,

@@ -27,7 +27,7 @@ from mirror_report.parity.plan import (
     ranges,
 )
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey
 
 # Buckets read again in one run; the oldest of them first.

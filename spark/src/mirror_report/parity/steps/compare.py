@@ -9,7 +9,7 @@ from mirror_report.parity import BUCKET
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, digest, retention, sql, status
 from mirror_report.parity.plan import RunPlan, buckets, positions
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import Gone, Manifest
 
 # Buckets as :func:`frames.status.statuses` returns them.

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, compare, hours
 from mirror_report.parity.plan import RunPlan, spread
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey, changes
 
 

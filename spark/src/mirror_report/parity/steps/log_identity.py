@@ -24,4 +24,4 @@ def with_identity(
         with contextlib.suppress(ReportError):
             for place, content in (take.contents(now.alias, offsets) if offsets else {}).items():
                 contents[place] = (*contents.get(place, ()), (offsets[place], content))
-    return lost_tails.with_identity(now, last, epochs, contents)
+    return lost_tails.with_answers(now, last, epochs, contents)

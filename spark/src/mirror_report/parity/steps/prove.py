@@ -75,7 +75,7 @@ def prove(
 
 def _add_unread(proved: Proved, topic: TopicAtRest, unread: Unread, settings: Settings) -> None:
     proved.unknown = unread.topics.get(topic.key)
-    proved.beyond = unreadable.of_topic(unread.records, topic.key)
+    proved.beyond = unreadable.in_topic(unread.records, topic.key)
     if not proved.beyond:
         return
     by_side = unreadable.by_side(proved.beyond)
@@ -172,7 +172,7 @@ def _with_gaps(topic: TopicAtRest, unread_records: Iterable[Unreadable]) -> Topi
 
     So it is where the target replaces timestamps.
     """
-    by_side = unreadable.by_side(unreadable.of_topic(unread_records, topic.key))
+    by_side = unreadable.by_side(unreadable.in_topic(unread_records, topic.key))
     more = by_side["source"] - by_side["target"]
     return replace(
         topic,

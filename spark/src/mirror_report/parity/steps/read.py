@@ -24,7 +24,7 @@ from mirror_report.parity.plan import (
     spread,
 )
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey, files
 from mirror_report.state.store import start_again
 

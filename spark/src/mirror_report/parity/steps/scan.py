@@ -21,7 +21,7 @@ from mirror_report.parity.plan import (
     RunPlan,
 )
 from mirror_report.parity.spark.records import Reader, limited
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import BEHIND_ALL, Manifest, TopicKey, Widths
 
 # Keys that are wrong of which a later look sees whether they were mended, of all topics of a run.

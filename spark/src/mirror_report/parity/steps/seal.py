@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from mirror_report.parity import HOUR_MS
 from mirror_report.parity.context import RunContext
 from mirror_report.parity.frames import align, digest, totals
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import Manifest, changes
 
 MAX_DIRECTORIES = 8

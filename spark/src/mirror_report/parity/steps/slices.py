@@ -26,7 +26,7 @@ from mirror_report.parity.plan import (
 from mirror_report.parity.plan.open_buckets import OpenBucket
 from mirror_report.parity.plan.open_slices import Slices
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import Manifest, TopicKey
 from mirror_report.parity.steps.compare import BucketStatuses
 

@@ -18,7 +18,7 @@ from mirror_report.parity.frames import align, compare, digest, sql
 from mirror_report.parity.plan import Range, RunPlan, buckets, positions, ranges, snapshots
 from mirror_report.parity.run_state import RunState
 from mirror_report.parity.spark.records import OutOfTimeError, Reader, limited
-from mirror_report.parity.spark.rows import RowStorage
+from mirror_report.parity.spark.row_storage import RowStorage
 from mirror_report.parity.state import NEVER, Manifest, changes
 from mirror_report.parity.steps.compare import Compared
 
