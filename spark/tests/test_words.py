@@ -1,13 +1,27 @@
-"""A public name of a class or of a type stands for one thing in the whole package."""
+"""A public name stands for one thing in the whole package, and says which."""
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import mirror_report
 
 PACKAGE = Path(mirror_report.__file__).parent
+TREES = {
+    str(path.relative_to(PACKAGE)): ast.parse(path.read_text())
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+# Rooms that deal with one subject have a file of its name each: its records in model/, what is read
+# of it in kafka/, its findings in checks/, and the layers of parity.
+SUBJECTS = frozenset({
+    "baseline", "bundle", "certificates", "classify", "cluster", "compare", "content", "digests",
+    "errors", "findings", "flow", "flows", "groups", "hours", "lag", "losses", "observe",
+    "offset_syncs", "permissions", "positions", "processes", "prove", "records", "retention",
+    "scans", "slices", "state", "topics", "units",
+})  # fmt: skip
+# They say that there is a value, not which.
+VAGUE = frozenset({"found", "known", "some", "wanted", "seen", "there"})
 
 
 def types(tree: ast.Module) -> Iterator[str]:
@@ -23,13 +37,86 @@ def types(tree: ast.Module) -> Iterator[str]:
         yield from (name for name in names if name[0].isupper() and not name.isupper())
 
 
-def test_no_name_stands_for_two_things() -> None:
+def functions(tree: ast.Module) -> Iterator[str]:
+    """Public functions of a module."""
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef) and not statement.name.startswith("_"):
+            yield statement.name
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """What a module takes out of the package, with the module it is from."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mirror_report"):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def bindings(tree: ast.Module) -> Iterator[str]:
+    """Names of variables, parameters, functions and fields that a module binds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def file_name(path: str) -> str:
+    """The name by which a file is imported: a package has that of its directory."""
+    place = Path(path)
+    return place.parent.name if place.stem == "__init__" else place.stem
+
+
+def repeated(names: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {name: where for name, where in names.items() if len(where) > 1}
+
+
+def test_no_type_stands_for_two_things() -> None:
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for name in types(ast.parse(path.read_text())):
-            found[name].append(str(path.relative_to(PACKAGE)))
+    for path, tree in TREES.items():
+        for name in types(tree):
+            found[name].append(path)
     assert len(found) > 100
-    assert {name: where for name, where in found.items() if len(where) > 1} == {}
+    assert repeated(found) == {}
+
+
+def test_no_function_that_is_read_without_its_module_stands_for_two_things() -> None:
+    files = (path.removesuffix(".py").removesuffix("/__init__") for path in TREES)
+    modules = {f"mirror_report.{file.replace('/', '.')}" for file in files}
+    taken = {name for tree in TREES.values() for name in imported(tree)}
+    bare = {name.rpartition(".")[2] for name in taken - modules}
+    found: dict[str, list[str]] = defaultdict(list)
+    for path, tree in TREES.items():
+        for name in functions(tree):
+            if name in bare:
+                found[name].append(path)
+    assert len(found) > 100
+    assert repeated(found) == {}
+
+
+def test_no_function_that_is_read_with_its_module_stands_for_two_things() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path, tree in TREES.items():
+        for name in functions(tree):
+            found[f"{file_name(path)}.{name}"].append(path)
+    assert len(found) > 500
+    assert repeated(found) == {}
+
+
+def test_no_file_stands_for_two_things() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in TREES:
+        # A command's file is named as what is typed.
+        if not path.startswith("commands/"):
+            found[file_name(path)].append(path)
+    assert len(found) > 100
+    assert set(repeated(found)) == SUBJECTS
+
+
+def test_no_binding_has_a_name_that_does_not_say_what_it_holds() -> None:
+    vague = {path: VAGUE & set(bindings(tree)) for path, tree in TREES.items()}
+    assert {path: names for path, names in vague.items() if names} == {}
 
 
 def test_a_type_is_known_by_its_name() -> None:
@@ -38,3 +125,15 @@ def test_a_type_is_known_by_its_name() -> None:
         "Row: TypeAlias = dict\nLIMIT: int = 2"
     )
     assert list(types(ast.parse(source))) == ["View", "Place", "Row"]
+
+
+def test_functions_and_bindings_are_told_from_what_is_only_used() -> None:
+    source = (
+        "from mirror_report.model import sentence\nfrom os import path\n"
+        "def read(found): return [known for known in seen]\ndef _own(): there = some\n"
+        "class Watch:\n    wanted: int\n    def look(self): pass"
+    )
+    tree = ast.parse(source)
+    assert list(functions(tree)) == ["read"]
+    assert list(imported(tree)) == ["mirror_report.model.sentence"]
+    assert VAGUE & set(bindings(tree)) == {"found", "known", "there", "wanted"}
