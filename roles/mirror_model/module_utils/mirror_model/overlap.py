@@ -1,7 +1,8 @@
 """Whether selections of topics share a name: decided, not guessed.
 
-The portable subset of patterns is regular. Selections run side by side as automata until a common
-name is found or none can exist; those whose names differ in their first or last letters need not.
+The portable subset of patterns is regular. Selections are read side by side, letter by letter,
+until they have a name in common or none can exist; those whose names differ in their first or last
+letters need not.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ from __future__ import annotations
 import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from .regex import ALPHABET, LONGEST_NAME, Node, parsed
 
 Pairs = set[frozenset[str]]
+# How the names that a list of patterns describes may go on behind some letters.
+State = frozenset[Node]
 # Beyond this many states two selections count as overlapping: a refusal too many is mended by hand.
 MOST_STATES = 20_000
-# How many automata are kept between searches.
-KEPT = 2048
 
 
 def common_topic(selections: Iterable[tuple[Sequence[str], Sequence[str]]]) -> str | None:
@@ -27,20 +27,20 @@ def common_topic(selections: Iterable[tuple[Sequence[str], Sequence[str]]]) -> s
     :returns: the shortest such name, ``None`` if there is none. When the search grows too large
         the answer is ``"..."``: overlap is then assumed.
     """
-    machines = [_machine(tuple(part)) for pair in selections for part in pair]
-    letters = _letters(machines)
-    start = tuple(machine.start for machine in machines)
-    visited = {start}
+    start = tuple(_start(tuple(part)) for pair in selections for part in pair)
+    letters = _letters(start)
+    # Not the start: the empty name is no topic's, and a name that leads back to it may be one.
+    visited: set[tuple[State, ...]] = set()
     queue = deque([(start, "")])
     while queue:
         states, name = queue.popleft()
-        accepted = [m.end in s for m, s in zip(machines, states, strict=True)]
+        accepted = [any(node.optional for node in state) for state in states]
         if name and all(accepted[0::2]) and not any(accepted[1::2]):
             return name
         if len(name) == LONGEST_NAME:
             continue
         for letter in letters:
-            after = tuple(m.step(s, letter) for m, s in zip(machines, states, strict=True))
+            after = tuple(_after(state, letter) for state in states)
             if after in visited or not all(after[0::2]):
                 continue
             if len(visited) >= MOST_STATES:
@@ -80,81 +80,19 @@ def _pairs_by_beginning(topics: Mapping[str, Sequence[str]], read: Callable[[Nod
     return pairs
 
 
-@dataclass
-class _Machine:
-    """A nondeterministic automaton; states are numbers, a run is a set of them."""
-
-    edges: list[list[tuple[frozenset[str], int]]] = field(default_factory=list)
-    empty: list[list[int]] = field(default_factory=list)
-    start: frozenset[int] = frozenset()
-    end: int = -1
-    steps: dict[tuple[frozenset[int], str], frozenset[int]] = field(default_factory=dict)
-
-    def state(self) -> int:
-        self.edges.append([])
-        self.empty.append([])
-        return len(self.edges) - 1
-
-    def closure(self, states: Iterable[int]) -> frozenset[int]:
-        reached = set(states)
-        todo = list(reached)
-        while todo:
-            for after in self.empty[todo.pop()]:
-                if after not in reached:
-                    reached.add(after)
-                    todo.append(after)
-        return frozenset(reached)
-
-    def step(self, states: frozenset[int], letter: str) -> frozenset[int]:
-        if (after := self.steps.get((states, letter))) is not None:
-            return after
-        if len(self.steps) >= MOST_STATES:
-            self.steps.clear()
-        after = self.closure(
-            end for state in states for chars, end in self.edges[state] if letter in chars
-        )
-        self.steps[states, letter] = after
-        return after
-
-    def add(self, node: Node) -> tuple[int, int]:
-        """First and last state of the part that matches an expression."""
-        first, last = self.state(), self.state()
-        if node.kind == "chars":
-            self.edges[first].append((node.chars, last))
-        elif node.kind == "sequence":
-            at = first
-            for part in node.parts:
-                begin, end = self.add(part)
-                self.empty[at].append(begin)
-                at = end
-            self.empty[at].append(last)
-        else:
-            for part in node.parts:
-                begin, end = self.add(part)
-                self.empty[first].append(begin)
-                self.empty[end].append(last)
-                if node.kind in "*+":
-                    self.empty[end].append(begin)
-            if node.kind in "*?":
-                self.empty[first].append(last)
-        return first, last
+@functools.lru_cache(maxsize=MOST_STATES)
+def _start(patterns: tuple[str, ...]) -> State:
+    return frozenset(map(parsed, patterns))
 
 
-@functools.lru_cache(maxsize=KEPT)
-def _machine(patterns: tuple[str, ...]) -> _Machine:
-    machine = _Machine()
-    first, last = machine.state(), machine.state()
-    for pattern in patterns:
-        begin, end = machine.add(parsed(pattern))
-        machine.empty[first].append(begin)
-        machine.empty[end].append(last)
-    machine.start, machine.end = machine.closure([first]), last
-    return machine
+@functools.lru_cache(maxsize=MOST_STATES)
+def _after(state: State, letter: str) -> State:
+    return frozenset(rest for node in state for chars, rest in node.edges if letter in chars)
 
 
-def _letters(machines: Sequence[_Machine]) -> list[str]:
+def _letters(states: Iterable[State]) -> list[str]:
     """One letter for every group of letters that no pattern tells apart."""
-    sets = sorted({c for m in machines for edges in m.edges for c, _ in edges}, key=sorted)
+    sets = {chars for state in states for node in state for chars in node.sets()}
     groups: dict[tuple[bool, ...], str] = {}
     for letter in sorted(ALPHABET, key=lambda c: (not c.islower(), c)):
         groups.setdefault(tuple(letter in chars for chars in sets), letter)

@@ -122,7 +122,7 @@ def after(pattern: str, beginning: str) -> list[str]:
     """
     rests = {parsed(pattern)}
     for letter in beginning:
-        rests = {rest for node in rests for rest in node.after(letter)}
+        rests = {rest for node in rests for chars, rest in node.edges if letter in chars}
     return sorted(node.text for node in rests if node.text)
 
 
@@ -165,26 +165,34 @@ class Node:
             found = longer
         return found
 
-    @property
+    @functools.cached_property
     def optional(self) -> bool:
         """Whether a match may be empty."""
         if self.kind == "sequence":
             return all(part.optional for part in self.parts)
         return self.kind in "*?" or any(part.optional for part in self.parts)
 
-    def after(self, letter: str) -> set[Node]:
-        """What matches may go on with behind a letter (partial derivatives, Antimirov 1996)."""
+    @functools.cached_property
+    def edges(self) -> list[tuple[frozenset[str], Node]]:
+        """Letters a match may begin with, and what it may go on with behind them.
+
+        Linear forms, Antimirov 1996.
+        """
         if self.kind == "chars":
-            return {_sequence()} if letter in self.chars else set()
-        found: set[Node] = set()
+            return [(self.chars, _sequence())]
+        edges: list[tuple[frozenset[str], Node]] = []
         if self.kind == "sequence":
             for place, part in enumerate(self.parts, 1):
-                found |= {_sequence(rest, *self.parts[place:]) for rest in part.after(letter)}
+                edges += [(c, _sequence(rest, *self.parts[place:])) for c, rest in part.edges]
                 if not part.optional:
                     break
-            return found
+            return edges
         again = [Node("*", parts=self.parts)] if self.kind in "*+" else []
-        return {_sequence(rest, *again) for part in self.parts for rest in part.after(letter)}
+        return [(c, _sequence(rest, *again)) for part in self.parts for c, rest in part.edges]
+
+    def sets(self) -> set[frozenset[str]]:
+        """The sets of letters in it."""
+        return {self.chars}.union(*(part.sets() for part in self.parts))
 
     def backwards(self) -> Node:
         """What matches the same texts, read from their ends."""
