@@ -218,17 +218,17 @@ def test_what_is_said_once_is_told_with_its_time_when_it_is_old():
 
 def test_an_end_is_explained_by_what_was_so_when_it_came():
     ended = [JournalLine(1, "Main process exited", "exit status 1")]
-    (how,) = causes.ended_processes([*lines(UNREACHABLE), *ended])
+    ((how,), _) = causes.by_process([*lines(UNREACHABLE), *ended])
     assert causes.first_end([how]) == "exit status 1: a broker cannot be reached (target1:9092)"
 
 
 def test_the_first_end_is_told_with_its_cause():
     ended = [JournalLine(1, "Main process exited", "exit status 255")]
     journal = [*lines(REFUSED), *ended, *lines("closing"), *ended, *lines("starting")]
-    found = causes.ended_processes(journal)
+    found, running = causes.by_process(journal)
     assert [how for how, _ in found] == ["exit status 255"] * 2
     assert causes.first_end(found) == "exit status 255: the login is refused by source1:9092"
-    assert [line.text for line in causes.lines_of_running(journal)] == ["starting"]
+    assert [line.text for line in running] == ["starting"]
 
 
 def test_ends_are_counted_over_an_hour_and_from_the_last_start_by_hand():

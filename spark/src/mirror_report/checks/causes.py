@@ -218,8 +218,8 @@ def counted(history: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ..
     return tuple(entry for entry in own[-MOST:] if own[-1][0] - entry[0] <= WINDOW_SECONDS)
 
 
-def ended_processes(lines: Sequence[JournalLine]) -> list[Ended]:
-    """Processes that have ended: how, and the lines of each; the oldest first."""
+def by_process(lines: Sequence[JournalLine]) -> tuple[list[Ended], list[JournalLine]]:
+    """Processes that have ended, the oldest first, and the lines of the one that has not."""
     processes: list[Ended] = []
     own: list[JournalLine] = []
     for line in lines:
@@ -227,13 +227,7 @@ def ended_processes(lines: Sequence[JournalLine]) -> list[Ended]:
         if line.ended:
             processes.append((line.ended, own))
             own = []
-    return processes
-
-
-def lines_of_running(lines: Sequence[JournalLine]) -> list[JournalLine]:
-    """Lines of the process that has not ended."""
-    ends = [at for at, line in enumerate(lines) if line.ended]
-    return list(lines[ends[-1] + 1 :] if ends else lines)
+    return processes, own
 
 
 def in_words(why: Cause | None) -> str:

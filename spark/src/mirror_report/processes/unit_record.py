@@ -35,7 +35,7 @@ def unit_record(name: str, former: UnitRecord | None, *, logins: bool) -> UnitRe
         return UnitRecord(name, "unknown", "unknown", time.time(), history=history, problem=problem)
     if state is None:
         return UnitRecord(name, "inactive", "dead", at=now)
-    ended, own, until = causes.ended_processes(lines), causes.lines_of_running(lines), now
+    (ended, own), until = causes.by_process(lines), now
     if ended and (state.running_seconds or 0) < YOUNG_SECONDS:
         # What the last one logged, as long as this one has not logged more.
         own = [*ended[-1][1], *own]

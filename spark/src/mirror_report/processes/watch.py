@@ -38,12 +38,12 @@ class UnitWatch:
         ends = now.ends - self.before if now else 0
         if ends < ENDS:
             return ""
-        why = causes.first_end(causes.ended_processes(units.journal_of(self.name))[-ends:])
+        why = causes.first_end(causes.by_process(units.journal_of(self.name))[0][-ends:])
         return f"its process ended {ends} times" + (f", {why}" if why else "")
 
     def why(self) -> str:
         """What the running process logs against its work, as the end of a sentence."""
         if not self.name:
             return ""
-        cause = causes.cause(causes.lines_of_running(units.journal_of(self.name)), time.time())
+        cause = causes.cause(causes.by_process(units.journal_of(self.name))[1], time.time())
         return f"; by its journal, {causes.in_words(cause)}" if cause else ""

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from io import FileIO
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -128,13 +129,7 @@ class Store:
         :raises LockedError: someone else holds it; the message says who.
         """
         path = self.directory / "lock"
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            # Unbuffered: what a full disk refuses is not tried again when it is closed.
-            handle = os.fdopen(open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+", 0)
-        except OSError as error:
-            raise unwritable(path, error) from error
-        with handle:
+        with _open_lock(path) as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -299,14 +294,19 @@ def alone(path: Path) -> Iterator[None]:
 
     :raises StateError: it cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.fdopen(open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")
-    except OSError as error:
-        raise unwritable(path, error) from error
-    with handle:
+    with _open_lock(path) as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+def _open_lock(path: Path) -> FileIO:
+    """Open a lock's file, unbuffered: what a full disk refuses is not tried again at its end."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return FileIO(descriptor, "ab+")
 
 
 def unwritable(path: Path, error: OSError) -> StateError:
