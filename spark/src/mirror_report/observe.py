@@ -203,7 +203,7 @@ def observe_lag(clients: Clients, flow: Flow, tails: FlowTails) -> Observed:
             target_client.snapshot, lambda name: flow.source_topic(name) is not None, settings=False
         )
         creates = at_target.submit(target_client.auto_creates_topics)
-    # The first that failed in this order says why.
+    # The first failure in this order is the reason.
     source, group, mirror = ours.result(), workers.result(), status.result()
     every = theirs.result()
     copies = {flow.target_topic(name) for name in source.topics}

@@ -19,7 +19,7 @@ from mirror_report.parity.plan.snapshots import of_present_topics
 from mirror_report.parity.steps.log_identity import with_identity
 from mirror_report.state.store import StateError
 
-# Commits to wait for; after so many intervals a position that stays says nothing more.
+# Commit intervals to wait for; a position that stays for longer is taken as it is.
 INTERVALS = 2
 
 

@@ -205,7 +205,7 @@ def _record(
 
 
 def _alone(entry: TopicBaseline, before: TopicBaseline, full: bool) -> TopicBaseline:
-    """A topic whose baseline is replaced alone; it says itself since when losses are reported."""
+    """A topic whose baseline is replaced alone, with a time of its own for losses."""
     return replace(entry, losses_since_ms=before.losses_since_ms if full else entry.recorded_at_ms)
 
 

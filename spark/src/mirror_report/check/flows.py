@@ -230,7 +230,7 @@ def ending_certificates(
             brokers = clients.get(cluster.alias).listeners()
             kinds = {"certificate_expiry", "not_checked"}
         except ReportError:
-            # Another finding says so; only a certificate that has ended may explain it.
+            # Another finding is about that; only a certificate that has ended may explain it.
             brokers, kinds = bootstrap(cluster), {"certificate_expiry"}
         findings = certificates.findings(
             examine(cluster, clients.credentials, brokers), days, time.time_ns() // 1_000_000

@@ -19,7 +19,7 @@ WINDOW_SECONDS = 3600
 MOST = 200
 _TOPIC = r"(?P<topic>[A-Za-z0-9._-]{1,249})"
 
-# Kind -> what it is in words. The first come first where a process says several things at once.
+# Kind -> the cause in words. Of several that a process logs at once the first in this table counts.
 WORDS = {
     "record_refused": "the target refuses a record",
     "name_refused": "the target refuses the name of a topic",

@@ -1,4 +1,4 @@
-"""What the report says of a topic's content, and what to do about it; pure."""
+"""Findings about a topic's content, and what to do about them; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

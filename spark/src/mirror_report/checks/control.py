@@ -1,4 +1,4 @@
-"""Topics in which a mirror keeps its state, and what somebody else writes there: no I/O."""
+"""Topics in which a mirror keeps its state, and who else writes or may write there: no I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -6,7 +6,7 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, ForeignRecords
 
-# How long a record is spoken of; it stays where it is, for nobody else should write there.
+# For so long a record is reported; it stays in its topic.
 SPOKEN_OF_MS = 24 * 3_600_000
 
 

@@ -30,7 +30,7 @@ def findings(
     """Coverage below its bound, and what was left for the next run.
 
     :param bound: of the share; ``None``: none.
-    :param kinds: of the findings so far: what one of them says is not said again.
+    :param kinds: of the findings so far, which are not repeated.
     """
     if share is not None and bound is not None and share < bound and "coverage" not in kinds:
         yield finding(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mirror_report.model import Finding
 
-# By rank: where several say the same of one topic, the first one stays.
+# By rank: of several about one topic the first one stays.
 EVENTS = ("reset", "topic_missing", "rewind", "truncated")
 # What an event costs, by the content of its topic.
 COSTS = ("missing", "unverifiable", "expired")
@@ -27,7 +27,7 @@ def one_per_event(
 
     :param findings: of offsets and topics; ``content``: of what the topics hold.
     :param names: flow -> topic of the source -> its name on the target.
-    :returns: both, what the content says of an event within the finding about it.
+    :returns: both, the cost of an event within the finding about it.
     """
 
     def topic(finding: Finding) -> Topic:
@@ -53,7 +53,7 @@ def one_per_event(
 
 
 def _events(findings: Sequence[Finding], topic: Callable[[Finding], Topic]) -> dict[Topic, int]:
-    """Topic -> which of some findings says what happened to it."""
+    """Topic -> index of the finding about its event."""
     return {
         topic(finding): number
         for kind in reversed(EVENTS)

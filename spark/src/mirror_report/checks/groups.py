@@ -303,7 +303,7 @@ def _group(
         min((row.state for row in partitions), key=WORST.index),
         sum(ready) / len(ready) if ready else None,
         _least([row.reread for row in counted]),
-        # That some partitions lose nothing says nothing of the others.
+        # Partitions that lose nothing do not stand for the others.
         skip if skip or all(row.skip is not None for row in counted) else None,
         partitions,
         _most([row.reread_at_most for row in counted]),

@@ -1,4 +1,4 @@
-"""Every kind of finding: how bad it is, what it says and what to do about it.
+"""Every kind of finding: its severity, its meaning and its cure.
 
 What is ``critical`` here makes exit status 2. ``docs/generate.py`` writes the table of
 ``docs/report/findings.md`` from it.
@@ -15,7 +15,7 @@ class Kind:
     """One kind of finding.
 
     :param severity: the usual one; a finding may have another.
-    :param meaning: what it says; ``cure``: what to do, in Markdown.
+    :param meaning: the fact it states; ``cure``: what to do, in Markdown.
     """
 
     severity: Severity

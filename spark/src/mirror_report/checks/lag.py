@@ -124,7 +124,7 @@ class _Partition:
         produced, mirrored = rates(
             self.past, base, self.now_ms, self.end, self.position.next_offset
         )
-        # What a mirror did before it was stopped says nothing of when it goes on.
+        # A mirror that is stopped has no pace.
         mirrored = mirrored if alive else None
         eta, catches_up = catching_up(
             records, produced, mirrored,
@@ -173,7 +173,7 @@ class _Partition:
         if not records:
             return 0.0
         timestamp = self.evidence.ages.get(self.place)
-        # -1 is Kafka's word for no timestamp; nothing below says anything either.
+        # -1 is Kafka's word for no timestamp; lower values have no meaning.
         return None if timestamp is None or timestamp < 0 else self._ago(timestamp)
 
     def _waits(self, records: int, seconds: float | None) -> tuple[float | None, bool]:

@@ -201,7 +201,7 @@ def new_line(
 ) -> dict[str, Any]:
     """What this observation adds to the history.
 
-    :param isolation: how the mirror reads, which says where a log ends for it.
+    :param isolation: how the mirror reads: it decides where a log ends for it.
     """
     changed: dict[str, list[int | None]] = {}
     for (name, number), log in source.logs():
@@ -216,7 +216,7 @@ def new_line(
 def fewer_lines(
     lines: Iterable[Mapping[str, Any]], topics: Collection[str], now_ms: int, days: int
 ) -> list[dict[str, Any]]:
-    """A shorter history that says the same, less precisely the older it is.
+    """A shorter history of the same time, less precise the older it is.
 
     :param topics: the others are forgotten.
     :param days: what is older is forgotten, and so is what comes after ``now_ms``.

@@ -131,7 +131,7 @@ def _lack(row: Permission, names: Sequence[str], answers: Answers) -> Lack | str
 
 
 def principal_of(cluster: Cluster) -> str:
-    """Whom ACLs call our identity, as far as the configuration says."""
+    """Our identity as ACLs name it, as far as the configuration has it."""
     if cluster.principal:
         return cluster.principal
     unnamed = "<subject of its certificate>" if cluster.ssl_certificate else "ANONYMOUS"

@@ -29,7 +29,7 @@ def alter_topic(cluster: Cluster, topic: str, configs: Mapping[str, str]) -> str
 
 
 def journal(flow: Flow) -> str:
-    """Command that shows what the mirror's process said last; for :func:`host` of the flow."""
+    """Command that shows the end of the mirror's journal; for :func:`host` of the flow."""
     return f"journalctl -u {flow.instance}.service -n 100"
 
 

@@ -7,7 +7,7 @@ from mirror_report.checks.verdict import finding
 from mirror_report.config import Flow
 from mirror_report.model import Finding, GroupSnapshot, MirrorStatus, Positions, WorkerState
 
-# States that somebody asks for; Connect never sets them by itself.
+# States that are set on request; Connect never sets them by itself.
 ASKED = ("PAUSED", "STOPPED")
 
 

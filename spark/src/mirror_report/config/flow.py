@@ -84,7 +84,7 @@ class Flow:
     :param checkpoint_seconds: how often the mirror asks for what groups have committed.
     :param sync_topic_configs: whether it sets topics' settings on the target, all but those that
         match ``config_exclude``.
-    :param replication_factors: property -> replication factor somebody asked for.
+    :param replication_factors: property -> replication factor that is asked for.
     :param permissions: what the identity of this configuration needs; empty: nothing is known.
     :param identity: as which of a cluster's identities the mirror connects.
     :param worker_principal: who the target's ACLs take the mirror for; ``None``: not known.

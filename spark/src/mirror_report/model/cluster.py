@@ -88,7 +88,7 @@ class TopicSnapshot:
     :param topic_id: brokers below 2.8 have none, then it is a mark of ours, or empty: not known.
     :param configs: effective settings; empty if they may not be read.
     :param bytes: size of the leaders' logs on disk; ``None`` if it may not be asked for.
-    :param operations: what our identity may do with the topic; ``None`` if the broker does not say.
+    :param operations: what our identity may do with the topic; ``None``: not known.
     :param config_sources: setting -> where its value is from, in Kafka's words
         (DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, ...).
     """

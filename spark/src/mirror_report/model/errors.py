@@ -11,7 +11,7 @@ class ReportError(Exception):
 
     :param message: what happened, without a full stop.
     :param action: what to do next, with the exact command where there is one.
-    :param kind: of the table of :mod:`mirror_report.checks.kinds`, which says the exit status; by
+    :param kind: of the table of :mod:`mirror_report.checks.kinds`, which has the exit status; by
         default that of the class.
     """
 

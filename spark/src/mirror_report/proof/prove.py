@@ -161,7 +161,7 @@ def _waiting(
 def _subject(
     flow: Flow, topic: str, origins: Sequence[str], snapshot: FlowSnapshot, recorded: Baseline
 ) -> TopicAtRest:
-    # A baseline taken while the mirror ran says nothing exact of the target.
+    # A baseline taken while the mirror ran is not exact on the target.
     exact = {} if recorded.group_existed else recorded.topics
     begun = next(
         (exact[origin] for origin in reversed(origins) if origin in exact), TopicBaseline()

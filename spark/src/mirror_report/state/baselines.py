@@ -80,7 +80,7 @@ def dump_topic(topic: TopicBaseline) -> dict[str, Any]:
 
 
 def refuse_cut_by_time(flow: str, baseline: Baseline) -> None:
-    """Make sure that a flow's baseline says of each record whether it counts.
+    """Refuse a flow's baseline that cannot tell which records count.
 
     :raises StateError: it was recorded by an earlier release, which cut by time.
     """

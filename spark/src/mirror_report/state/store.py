@@ -126,7 +126,7 @@ class Store:
     def lock(self) -> Iterator[None]:
         """Hold the state directory alone, however the run was started.
 
-        :raises LockedError: someone else holds it; the message says who.
+        :raises LockedError: another process holds it; the message names it.
         """
         path = self.directory / "lock"
         with _open_lock(path) as handle:
