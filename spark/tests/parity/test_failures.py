@@ -222,7 +222,7 @@ def test_what_is_said_once_survives_a_run_that_fails_later(
     for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr(run, "_compare_content", lambda *_: _fail("again"))
-            patch.setattr(run, "spark_is_needed", lambda *_: True)
+            patch.setattr(run.work, "spark_is_needed", lambda *_: True)
             with pytest.raises(ParityError, match="again"):
                 world.run()
     assert [finding.kind for finding in world.run().findings] == ["reset"]

@@ -29,7 +29,7 @@ def test_nothing_that_is_hidden_in_a_name_reaches_a_reader(name: str) -> None:
 
 
 def test_the_one_line_shows_what_is_hidden_in_its_sentence() -> None:
-    assert nagios.line("critical", f"a{HIDDEN}b", {}).isprintable()
+    assert nagios.status_line("critical", f"a{HIDDEN}b", {}).isprintable()
 
 
 def test_what_a_command_says_on_the_way_hides_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,7 +84,7 @@ def test_lag_and_check_have_their_line_too() -> None:
 
 
 def test_what_would_end_the_line_early_is_replaced() -> None:
-    text = nagios.line("unknown", "a|b\nc" + "x" * 1000, {})
+    text = nagios.status_line("unknown", "a|b\nc" + "x" * 1000, {})
     assert text.startswith("MIRROR UNKNOWN - a/b cxxx")
     assert "|" not in text
     assert len(text) < 500

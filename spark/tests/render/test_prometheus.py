@@ -11,7 +11,7 @@ from sample_reports import NOW, empty, parity, partition_lag, report, whole
 
 from mirror_report import metrics
 from mirror_report.config import Settings
-from mirror_report.config.load import load
+from mirror_report.config.load import load_settings
 from mirror_report.model import Finding, LagDocument, Report
 from mirror_report.render import json as render_json
 from mirror_report.render import prometheus
@@ -170,7 +170,7 @@ def test_long_names_are_bounded_and_stay_two_rows() -> None:
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     document = {"version": 1, "clusters": {}, "flows": [], "metrics_directory": str(tmp_path)}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(document)))
-    return load("-")
+    return load_settings("-")
 
 
 def written(settings: Settings, document: LagDocument, flow: str | None = None) -> list[Finding]:

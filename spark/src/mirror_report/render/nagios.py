@@ -26,7 +26,7 @@ def write(answer: Answer, out: TextIO, *, wide: bool) -> None:  # noqa: ARG001
 
 def fail(text: str, out: TextIO) -> None:
     """Print why there is no answer."""
-    print(_line("unknown", text, {}), file=out)
+    print(status_line("unknown", text, {}), file=out)
 
 
 def summary(document: Mapping[str, Any]) -> str:
@@ -47,14 +47,14 @@ def summary(document: Mapping[str, Any]) -> str:
         now = made + timedelta(seconds=document["age_seconds"])
         if (scan_age := freshness.scan_age(document, now)) is not None:
             values["scan_age"] = f"{scan_age:.0f}s"
-    return _line(
+    return status_line(
         document["verdict"]["severity"],
         document["verdict"]["text"],
         {name: "U" if value is None else value for name, value in values.items()},
     )
 
 
-def _line(severity: str, text: str, values: Mapping[str, str]) -> str:
+def status_line(severity: str, text: str, values: Mapping[str, str]) -> str:
     """One line; what would end the sentence or the line early is replaced."""
     plain = figures.plain(" ".join(text.replace("|", "/").split()))
     if len(plain) > LONGEST:
