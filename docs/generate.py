@@ -175,7 +175,7 @@ def model_pages() -> list[str]:
     lines += [*PATTERNS.splitlines(), "", "### mirrormaker_instances", ""]
     lines += ["A map of name to instance. The name is that of the unit, the directory below `/etc`"]
     lines += ["and the user: `mirrormaker` or `mirrormaker-<small letters and digits>`, at most"]
-    lines += [f"{schema.LONGEST_INSTANCE_NAME} characters.", ""]
+    lines += [f"{schema.LONGEST_OWNER_NAME} characters.", ""]
     lines += keys_table(engines.instance_keys())
     lines += ["A distance (`mirrormaker_instances.<name>.distance.<alias>`):", ""]
     lines += keys_table(schema.DISTANCE)

@@ -15,7 +15,7 @@ OPEN = "-Dcom.sun.management.jmxremote.port=9010"
 CLUSTERS = {alias: {"bootstrap_servers": [f"{alias}:9092"]} for alias in ("east", "west")}
 MIRROR: dict[str, Any] = {
     "role": "mirrormaker",
-    "tasks": "judge",
+    "tasks": "validate",
     "variables": {
         "mirrormaker_name": "mirrormaker",
         "mirror_flows": [
@@ -32,7 +32,7 @@ BROKER: dict[str, Any] = {
 
 
 def play(directory: Path, case: dict[str, Any], **more: Any) -> str:
-    """Run the tasks of a role that judge; what Ansible said."""
+    """Run the tasks of a role that validate; what Ansible said."""
     python = {"ansible_python_interpreter": sys.executable}
     variables = {
         **python,

@@ -1,4 +1,4 @@
-"""Calendars of the report's timers: judged by systemd itself, with the interval they stand for."""
+"""Calendars of the report's timers: validated by systemd, with the interval they stand for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANSWER = """
 """
 
 
-def judged(**calendars: str) -> dict[str, Any]:
+def validated(**calendars: str) -> dict[str, Any]:
     """Run the module as Ansible does."""
     return run_module(MODULE, {"calendars": calendars})
 
@@ -42,7 +42,7 @@ def test_times_are_read_as_each_systemd_writes_them(label: str) -> None:
     ],
 )
 def test_interval_is_the_longest_time_between_two_runs(calendar: str, seconds: float) -> None:
-    answer = judged(a=calendar)
+    answer = validated(a=calendar)
     assert not answer["changed"]
     assert answer["intervals"] == {"a": seconds}
 
@@ -60,7 +60,7 @@ def test_interval_is_the_longest_time_between_two_runs(calendar: str, seconds: f
 def test_a_calendar_that_starts_no_runs_is_refused_with_the_variable_and_the_cure(
     calendar: str, why: str
 ) -> None:
-    answer = judged(mirror_report_schedule=calendar, mirror_report_lag_schedule="minutely")
+    answer = validated(mirror_report_schedule=calendar, mirror_report_lag_schedule="minutely")
     assert answer["failed"]
     assert answer["msg"].startswith(f"mirror_report_schedule: {calendar!r} {why}")
     assert "'*:0/5'" in answer["msg"]
@@ -68,6 +68,6 @@ def test_a_calendar_that_starts_no_runs_is_refused_with_the_variable_and_the_cur
 
 
 def test_every_wrong_calendar_is_named_at_once() -> None:
-    message = judged(mirror_report_schedule="x", mirror_report_lag_schedule="y")["msg"]
+    message = validated(mirror_report_schedule="x", mirror_report_lag_schedule="y")["msg"]
     assert "mirror_report_schedule: 'x'" in message
     assert "mirror_report_lag_schedule: 'y'" in message

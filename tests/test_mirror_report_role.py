@@ -15,7 +15,7 @@ from mirror_report.config.load import parse
 
 from tests.computing import Computed, compute
 from tests.loading import ROOT, load
-from tests.test_mirror_report_calendars import judged
+from tests.test_mirror_report_calendars import validated
 
 filters = load("roles/mirror_report/filter_plugins/mirror_report.py", "mirror_report_filters")
 ROLE = ROOT / "roles/mirror_report"
@@ -122,7 +122,7 @@ def test_defaults_of_role_and_program_are_the_same(computed: Computed) -> None:
     assert (parsed.metrics_directory, parsed.web_directory) == (None, None)
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text(encoding="utf-8"))
     names = ("mirror_report_schedule", "mirror_report_lag_schedule")
-    found = judged(**{name: defaults[name] for name in names})["intervals"]
+    found = validated(**{name: defaults[name] for name in names})["intervals"]
     assert found == {names[0]: parsed.interval_seconds, names[1]: parsed.lag_interval_seconds}
 
 
@@ -254,7 +254,7 @@ def test_a_size_that_is_none_is_named(heap: str, properties: dict[str, Any], nam
     assert named in str(refused.value)
 
 
-def test_the_release_of_kafka_python_that_is_judged_is_the_one_that_is_installed(
+def test_the_release_of_kafka_python_that_is_checked_is_the_one_that_is_installed(
     computed: Computed,
 ) -> None:
     assert computed["plain"]["kafka_python"] == importlib.metadata.version("kafka-python")

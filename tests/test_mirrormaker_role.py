@@ -365,7 +365,7 @@ def test_the_removal_knows_every_release_and_whose_the_user_is(computed: Compute
     }  # fmt: skip
 
 
-def test_every_file_that_the_process_is_judged_by_is_written(computed: Computed) -> None:
+def test_every_file_that_the_fingerprint_covers_is_written(computed: Computed) -> None:
     for case in computed.values():
         assert set(case["contents"]) == {"/etc/mirrormaker/identity.json", *case["paths"]}
 

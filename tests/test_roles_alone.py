@@ -78,7 +78,7 @@ def documented(module: str) -> set[str]:
     return {option for part in parts for option in part["options"]}
 
 
-# ansible-lint cannot import what modules of roles share, and leaves their arguments unjudged.
+# ansible-lint cannot import what modules of roles share, and leaves their arguments unchecked.
 @role
 def test_a_task_gives_a_module_of_a_role_options_that_are_documented(role: Path) -> None:
     for task in tasks(role):
@@ -171,7 +171,7 @@ def test_the_modules_that_write_on_hosts_run_elsewhere(
     assert ((tmp_path / "a").read_text(), (tmp_path / "c/a").read_text()) == ("x", "one")
 
 
-def test_the_model_judges_elsewhere(tmp_path: Path, controller: dict[str, str]) -> None:
+def test_the_model_validates_elsewhere(tmp_path: Path, controller: dict[str, str]) -> None:
     flows = {"mirror_flows": [{"name": "orders"}]}
     done = play(tmp_path, controller, {"roles": ["mirror_model"], "vars": flows})
     assert done.returncode != 0

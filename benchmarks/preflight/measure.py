@@ -1,4 +1,4 @@
-"""How long the judgement of an inventory takes, by its number of flows."""
+"""How long the validation of an inventory takes, by its number of flows."""
 
 from __future__ import annotations
 
@@ -25,28 +25,20 @@ FLOWS = (1, 50, 300)
 HOSTS = 20
 # What the topics of a flow look like: apart by their first letters, or by their last ones alone.
 PATTERNS = {"heads": r"team{}\..*", "tails": r".*-shop{}"}
-JUDGE = """
+VALIDATE = """
 import sys, time
 from pathlib import Path
 import yaml
 sys.path.insert(0, sys.argv[1])
-from mirror_model.judge import findings
+from mirror_model.site import mirror_site
+from mirror_model.validate import validate_site
 site = yaml.safe_load(Path(sys.argv[2]).read_text())["all"]
 written = site["vars"]
 hosts, groups = list(site["hosts"]), {"mirror_report": ["host0"]}
-try:
-    from mirror_model.site import mirror_site
-except ImportError:  # an older tree
-    judged = lambda *_: findings(**{k.split("_", 1)[1]: v for k, v in written.items()},
-                                 connect_clusters={}, accept=[], hosts=hosts, groups=groups,
-                                 advisories=[])
-else:
-    judged = lambda *_: findings(mirror_site(*written.values(), {}, []), hosts, groups,
-                                 advisories=[])
 started = time.monotonic()
-said = judged()
+found = validate_site(mirror_site(*written.values(), {}, []), hosts, groups, advisories=[])
 print(time.monotonic() - started)
-sys.exit(bool(said["errors"]))
+sys.exit(bool(found["errors"]))
 """
 
 
@@ -76,7 +68,7 @@ def inventory(pattern: str, flows: int) -> dict[str, Any]:
 
 
 def trial(tree: Path, directory: Path, pattern: str, flows: int) -> Trial:
-    """Seconds of the judgement alone, and of the whole playbook.
+    """Seconds of the validation alone, and of the whole playbook.
 
     :param tree: the repository whose code is measured.
     """
@@ -84,12 +76,12 @@ def trial(tree: Path, directory: Path, pattern: str, flows: int) -> Trial:
     file.write_text(yaml.safe_dump(inventory(pattern, flows)))
     utils = tree / "roles/mirror_model/module_utils"
     alone = subprocess.run(
-        [sys.executable, "-c", JUDGE, str(utils), str(file)],
+        [sys.executable, "-c", VALIDATE, str(utils), str(file)],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     started = time.monotonic()
     subprocess.run(
-        [Path(sys.executable).parent / "ansible-playbook", "-i", file, "playbooks/judge.yml",
+        [Path(sys.executable).parent / "ansible-playbook", "-i", file, "playbooks/validate.yml",
          "--limit", "all:!mirror_report"],
         cwd=tree, check=True, stdout=subprocess.DEVNULL,
         env={**os.environ, "ANSIBLE_CONFIG": str(tree / "ansible.cfg")},

@@ -19,10 +19,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from mirror_model import site as sites
-from mirror_model.judge import findings
 from mirror_model.kafka_names import line_of
 from mirror_model.layout import HOST
 from mirror_model.process import Process
+from mirror_model.validate import validate_site
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +106,7 @@ def certificate_of(subject: x509.Name) -> str:
 
 
 class Site(dict[str, Any]):
-    """An inventory, and what the judge says about it."""
+    """An inventory, and what validation says about it."""
 
     @property
     def model(self) -> sites.Site:
@@ -122,9 +122,9 @@ class Site(dict[str, Any]):
 
     def findings(self) -> dict[str, list[str]]:
         """Errors and warnings."""
-        return findings(self.model, self["hosts"], self["groups"], advisories=ADVISORIES)
+        return validate_site(self.model, self["hosts"], self["groups"], advisories=ADVISORIES)
 
-    def judge(self) -> dict[str, list[str]]:
+    def validate(self) -> dict[str, list[str]]:
         """Errors and warnings, but for those that every site gets.
 
         These are of advisories that no release mends; test_advisories.py has them.
@@ -149,7 +149,7 @@ class Site(dict[str, Any]):
 
 def refused(site: Site, *words: str) -> str:
     """The one error of a site; it must contain all words."""
-    errors = site.judge()["errors"]
+    errors = site.validate()["errors"]
     assert len(errors) == 1, errors
     for word in words:
         assert word in errors[0]
@@ -159,7 +159,7 @@ def refused(site: Site, *words: str) -> str:
 
 def mentioned(site: Site, *words: str) -> None:
     """A site passes with one warning; it must contain all words."""
-    found = site.judge()
+    found = site.validate()
     assert found["errors"] == []
     assert len(found["warnings"]) == 1
     for word in words:

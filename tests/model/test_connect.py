@@ -44,7 +44,7 @@ def cluster(site: Site) -> dict[str, Any]:
 
 
 def test_the_site_is_sound(site: Site) -> None:
-    assert site.judge() == {"errors": [], "warnings": []}
+    assert site.validate() == {"errors": [], "warnings": []}
 
 
 def test_a_flow_has_its_connectors(site: Site) -> None:
@@ -165,7 +165,7 @@ def test_references_lead_to_what_kafka_s_clients_need_alone(site: Site) -> None:
 def test_on_loopback_it_asks_for_a_user_too(site: Site) -> None:
     cluster(site).update(hosts=["mirror1"])
     cluster(site)["rest"] = {"listener": "loopback", "users": {"a": "b" * 12}, "client": "a"}
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
     process = worker(site, name="mirror1")
     own = process.properties["worker.properties"]
     assert own["listeners"] == "http://127.0.0.1:8084"
@@ -206,7 +206,7 @@ def existing(site: Site) -> Site:
 
 
 def test_an_existing_cluster_is_sent_what_it_lets_through(existing: Site) -> None:
-    assert existing.judge()["errors"] == []
+    assert existing.validate()["errors"] == []
     source = made(existing)["orders-source"]
     assert source["source.cluster.sasl.jaas.config"] == "${file:/opt/secrets:e}"
     assert source["target.cluster.sasl.jaas.config"] == "${file:/opt/secrets:west.mirror.jaas}"
@@ -297,7 +297,7 @@ def test_heartbeats_that_nothing_mirrors_are_refused(site: Site) -> None:
 )
 def test_overrides_need_workers_that_can_list_them(site: Site, properties: dict[str, Any]) -> None:
     site.flow.update({"properties": properties, "topics": ["orders", "heartbeats"]})
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
     cluster(site)["kafka_version"] = "4.1.2"
     refused(site, f"orders].properties['{next(iter(properties))}']", "to 4.2 or newer")
 

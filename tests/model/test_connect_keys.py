@@ -53,7 +53,7 @@ def test_every_other_key_can_be_set(site: Site, line: str) -> None:
     site["connect_clusters"]["connect-west"].update(
         worker_properties=dict.fromkeys(keys.worker_keys(line)), kafka_version=VERSION[line]
     )
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
 
 
 def test_any_key_is_settable_or_refused_with_a_cure(site: Site) -> None:
@@ -70,7 +70,7 @@ def test_any_key_is_settable_or_refused_with_a_cure(site: Site) -> None:
     @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(words), st.sampled_from(prefixes), st.sampled_from(["flow", "worker"]),
            st.sampled_from(kafka_names.LINES))  # fmt: skip
-    def judged(word: str, prefix: str, place: str, line: str) -> None:
+    def refused_as_it_is_read(word: str, prefix: str, place: str, line: str) -> None:
         key = prefix + word
         write(site, key, place, line)
         if prefix == "" and word in settable_at(place, line):
@@ -80,7 +80,7 @@ def test_any_key_is_settable_or_refused_with_a_cure(site: Site) -> None:
             "worker": {"consumer.": kafka_names.CONSUMER, "producer.": kafka_names.PRODUCER,
                        "admin.": kafka_names.ADMIN},
         }[place]  # fmt: skip
-        found = site.judge()["errors"]
+        found = site.validate()["errors"]
         if found:
             assert f"['{key}']" in found[0]
             assert any(mark in found[0] for mark in (";", ": write", ": set", "remove"))
@@ -88,7 +88,7 @@ def test_any_key_is_settable_or_refused_with_a_cure(site: Site) -> None:
             # What no client knows may belong to a plug-in.
             assert key.startswith(tuple(clients))
 
-    judged()
+    refused_as_it_is_read()
 
 
 def settable_at(place: str, line: str) -> frozenset[str]:

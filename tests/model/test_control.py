@@ -148,7 +148,7 @@ def test_a_name_that_becomes_too_long_is_left_out(engine: str) -> None:
     assert takes(site, site.flow, "x" * (249 - len("east.")))
     assert not takes(site, site.flow, "x" * (250 - len("east.")))
     site.flow["topics"] = ["x" * 245]
-    [error] = site.judge()["errors"]
+    [error] = site.validate()["errors"]
     assert "would have 250 letters" in error
 
 
@@ -165,7 +165,7 @@ def test_heartbeats_that_nothing_leaves_out_are_warned_of(
     ]  # fmt: skip
     for owner in owners:
         owner["kafka_version"] = version
-    said = [line for line in site.judge()["warnings"] if "heartbeats" in line]
+    said = [line for line in site.validate()["warnings"] if "heartbeats" in line]
     assert len(said) == warned
     assert not warned or "use 4.3.1" in said[0]
 
@@ -183,7 +183,7 @@ def test_another_owner_changes_no_mirror(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["mm1", "mm2"])
 def test_names_alone_change_nothing(engine: str) -> None:
-    """A flow that names all its topics is judged name by name, and its mirror goes on as it is."""
+    """A flow that names all its topics is validated by name, and its mirror goes on as it is."""
     site = site_of(east_to_west(engine, "identity", ["orders", "a.b"]), theirs=WORKER_TOPICS[1])
     chosen, left_out = selection(site, site.flow)
     assert chosen == r"orders|a\.b"
@@ -193,7 +193,7 @@ def test_names_alone_change_nothing(engine: str) -> None:
 def test_a_topic_that_only_looks_like_one_is_taken_when_it_is_named() -> None:
     flow = east_to_west("mm1", "identity", ["connect-orders-status", ".*-.*"])
     site = site_of(flow, theirs=WORKER_TOPICS[1])
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
     assert takes(site, site.flow, "connect-orders-status")
     assert not takes(site, site.flow, "connect-configs")
     assert not takes(site, site.flow, "mm2-offsets.east.internal")
@@ -212,7 +212,7 @@ def test_a_control_topic_cannot_be_named(engine: str, policy: str, topic: str, n
     assert any(
         "mirror_flows[orders].topics" in error
         and f"'{name}' on 'west' is where kafka_connect_clusters.connect-west keeps" in error
-        for error in site.judge()["errors"]
+        for error in site.validate()["errors"]
     )
 
 
@@ -245,7 +245,7 @@ def test_aliases_that_share_a_broker_are_one_cluster(engine: str) -> None:
         assert not re.fullmatch(reported(site)["orders"]["include"], topic)
     site.flow["topics"] = ["settings"]
     assert any("'settings' on 'west' is where kafka_connect_clusters.connect-theirs keeps" in error
-               for error in site.judge()["errors"])  # fmt: skip
+               for error in site.validate()["errors"])  # fmt: skip
 
 
 def test_nobody_reads_what_workers_keep_under_another_alias(mm2: Site) -> None:
@@ -292,7 +292,7 @@ def test_no_position_of_an_owner_is_overwritten(mm2_site: Site, chosen: Any) -> 
     mm2_site.flow["consumer_groups"] = ["billing", ".*"]
     if chosen:
         mm2_site.flow["properties"] = {"groups.exclude": chosen}
-    assert mm2_site.judge()["errors"] == []
+    assert mm2_site.validate()["errors"] == []
     for group in ("legacy", "workers", "connect-some-sink", "connect", "mirrormaker-new",
                   "east-mm2", "north-mm2"):  # fmt: skip
         assert not synced(mm2_site, mm2_site.flow, group), group
@@ -312,7 +312,7 @@ def test_a_group_of_an_owner_cannot_be_named(mm2_site: Site) -> None:
 def test_a_sink_that_is_named_follows_if_kafka_s_own_exclusion_is_lifted(mm2_site: Site) -> None:
     mm2_site.flow["consumer_groups"] = ["connect-sink", "app-.*"]
     mm2_site.flow["properties"] = {"groups.exclude": "test-.*"}
-    assert mm2_site.judge()["errors"] == []
+    assert mm2_site.validate()["errors"] == []
     assert synced(mm2_site, mm2_site.flow, "connect-sink")
     assert not synced(mm2_site, mm2_site.flow, "app-mm2")
 
@@ -330,7 +330,7 @@ def test_topics_of_other_systems_are_warned_of(
     mm1: Site, change: dict[str, Any], warned: list[str]
 ) -> None:
     mm1.flow.update(change)
-    found = mm1.judge()
+    found = mm1.validate()
     assert found["errors"] == []
     told = [w for w in found["warnings"] if "others keep their state" in w]
     assert len(told) == bool(warned)

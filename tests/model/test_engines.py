@@ -22,8 +22,8 @@ MODULES = {
 }
 # What the filters call: it reaches engines through their registry.
 ENTRIES = (
-    "advisories", "collisions", "instances", "judge", "logins", "operators", "permissions",
-    "processes", "report", "site",
+    "advisories", "collisions", "instances", "logins", "operators", "permissions",
+    "processes", "report", "site", "validate",
 )  # fmt: skip
 # The schema lists the keys of all engines, so a new one adds to it.
 NAMED = ("engines", "schema")

@@ -53,7 +53,7 @@ def test_process_has_the_login_of_its_identity_alone(teams: Site) -> None:
 def test_mirrormaker_1_connects_as_its_identity(site: Site) -> None:
     site["clusters"]["east"]["identities"]["team"] = LOGIN
     site.instance["identity"] = "team"
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
     own = site.process("mirrormaker")
     assert "CANARY-team" in own.credentials["east.team.jaas"]
     assert "east.team.jaas" in own.properties["consumer.properties"]["sasl.jaas.config"]
@@ -63,7 +63,7 @@ def test_workers_and_connectors_connect_as_their_identity(connect_site: Site) ->
     for alias in ("east", "west"):
         connect_site["clusters"][alias]["identities"]["team"] = LOGIN
     connect_site["connect_clusters"]["connect-west"]["identity"] = "team"
-    assert connect_site.judge()["errors"] == []
+    assert connect_site.validate()["errors"] == []
     own = connect_site.process("connect-west")
     assert "west.team.jaas" in str(own.properties)
     assert {"east.team.jaas", "west.team.jaas"} <= set(own.credentials)

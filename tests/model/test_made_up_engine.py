@@ -10,10 +10,10 @@ import pytest
 from mirror_model import acls, advisories, engines, permissions
 from mirror_model import report as reports
 from mirror_model.engine import Engine
-from mirror_model.inventory import Inventory
 from mirror_model.keys import ModelError
 from mirror_model.layout import Placed
 from mirror_model.process import Process
+from mirror_model.validation import Validation
 
 from tests.model.conftest import CONTROL, Site, refused
 
@@ -21,10 +21,11 @@ Flow = Mapping[str, Any]
 HOST_NAMES = "ssl.endpoint.identification.algorithm"
 
 
-def judge(found: Inventory, flows: Sequence[Flow]) -> None:
+def validate(validation: Validation, flows: Sequence[Flow]) -> None:
     for flow in flows:
         if "slow" in flow["properties"]:
-            found.danger("errors.tolerance", flow["name"], f"{found.paths[flow['name']]}: is slow")
+            path = validation.paths[flow["name"]]
+            validation.danger("errors.tolerance", flow["name"], f"{path}: is slow")
 
 
 def render(clusters: Mapping[str, Any], process: Process, node: Mapping[str, Any]) -> Process:
@@ -58,7 +59,7 @@ COPIER = Engine(
     group=lambda flow: (flow["target"], flow["group_id"]),
     prefix=lambda flow, _: f"{flow['source']}~" if flow["replication_policy"] == "prefix" else "",
     unmirrored=lambda *_: ("hidden",),
-    judge=judge,
+    validate=validate,
     render=render,
     permissions=lambda flow, _: acls.rows(
         flow["target"], "group", acls.literal(flow["group_id"]), {"READ": "it ends"}
@@ -87,18 +88,18 @@ def made(site: Site, name: str = "mirrormaker", **node: Any) -> Process:
 
 
 def test_a_sound_site_passes_without_a_word(copied: Site) -> None:
-    assert copied.judge() == {"errors": [], "warnings": []}
+    assert copied.validate() == {"errors": [], "warnings": []}
 
 
 # Judging
 
 
-def test_its_own_judge_sees_its_own_flows(copied: Site) -> None:
+def test_its_own_validation_sees_its_own_flows(copied: Site) -> None:
     copied["flows"][2]["properties"] = {"consumer.max.poll.records": 1}
     copied.flow["properties"] = {"slow": 1}
     refused(copied, "mirror_flows[orders]: is slow", "list 'errors.tolerance:orders'")
     copied["accept"] = ["errors.tolerance:orders"]
-    assert copied.judge()["errors"] == []
+    assert copied.validate()["errors"] == []
 
 
 @pytest.mark.parametrize("key", ["worker_properties", "mm1_options"])
@@ -119,7 +120,7 @@ def test_an_unknown_engine_and_one_of_other_owners(copied: Site) -> None:
         made(copied)
     copied.flow["engine"] = "mm2-connect"
     copied.flow["connect"] = "connect"
-    errors = copied.judge()["errors"]
+    errors = copied.validate()["errors"]
     assert any("name one of kafka_connect_clusters in connect of the flow" in e for e in errors)
 
 
@@ -127,7 +128,7 @@ def test_a_policy_that_it_does_not_have(copied: Site, monkeypatch: pytest.Monkey
     keeps = {**vars(COPIER), "policies": ("identity",), "several_flows": False}
     monkeypatch.setitem(engines.ENGINES, COPIER.name, Engine(**keeps))
     copied.flow["replication_policy"] = "prefix"
-    first, second = copied.judge()["errors"]
+    first, second = copied.validate()["errors"]
     assert "The Copier keeps topic names; write identity" in first
     assert "The Copier runs exactly one flow; give every flow its own instance" in second
 
@@ -139,27 +140,27 @@ def test_one_group_on_one_cluster_for_two_flows(copied: Site) -> None:
     copied["flows"][1]["target"] = "east"
     copied["instances"]["mirrormaker"]["flows"] = ["orders"]
     copied["instances"]["mirrormaker-clicks"] = {"hosts": ["mirror2"], "flows": ["clicks"]}
-    assert copied.judge()["errors"] == []
+    assert copied.validate()["errors"] == []
 
 
 def test_a_group_on_the_target_is_none_on_the_source(copied: Site) -> None:
     copied.flow["group_id"] = copied["flows"][2]["group_id"] = "mirror"
     refused(copied, "mirror_flows[refunds].group_id", "'orders' on 'west'")
     copied["flows"][2] |= {"source": "north", "target": "east"}
-    assert copied.judge()["errors"] == []
+    assert copied.validate()["errors"] == []
 
 
 def test_what_it_leaves_out_overlaps_nothing(copied: Site) -> None:
     copied["flows"][2] |= {"source": "east", "target": "west", "topics": ["hidden"]}
     copied.flow["topics"] = [".*"]
-    assert copied.judge()["errors"] == []
+    assert copied.validate()["errors"] == []
     copied["flows"][2]["topics"] = ["seen"]
     refused(copied, "mirror_flows[refunds].topics", "'seen'", "arrive twice")
 
 
 def test_a_circle_needs_the_same_names(copied: Site) -> None:
     copied["flows"][2] |= {"target": "east", "topics": ["orders"]}
-    assert copied.judge()["errors"] == []
+    assert copied.validate()["errors"] == []
     for flow in copied["flows"][:2]:
         flow["replication_policy"] = "identity"
     refused(copied, "'orders', 'refunds'", "in a circle")
@@ -174,12 +175,12 @@ def test_an_advisory_against_its_process(copied: Site) -> None:
     table = [{"cve": "CVE-1", "text": "x", "processes": {"copier": "refused"}, "fixed": ["9.0.0"]}]
     [found] = advisories.kafka_advisories("4.2.0", "copier", [], advisories=table)
     assert found["refused"]
-    assert copied.judge()["errors"] == []
+    assert copied.validate()["errors"] == []
 
 
 def test_a_client_of_several_sources_is_about_each(copied: Site) -> None:
     copied.instance["consumer_properties"] = {HOST_NAMES: ""}
-    errors = copied.judge()["errors"]
+    errors = copied.validate()["errors"]
     assert [error.rpartition("list ")[2] for error in errors] == [
         f"'{HOST_NAMES}:{alias}' in mirror_accept" for alias in ("east", "north")
     ]

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's file, judged by an independent statement of its rules."""
+"""MirrorMaker 2's file, checked by an independent statement of its rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MirrorMaker 2's file, judged by its own classes."""
+"""MirrorMaker 2's file, read by its own classes."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_group_of_any_name_is_kept_out_and_no_other(kafka: Kafka, mm2_site: Si
             "flows": [f"f{place}"],
         }
     mm2_site.flow["consumer_groups"] = [".*"]
-    assert mm2_site.judge()["errors"] == []
+    assert mm2_site.validate()["errors"] == []
     groups = kafka.class_named(f"{MIRROR}.DefaultGroupFilter")()
     groups.configure(kafka.map(Reader(kafka, mm2_site).connector("Checkpoint")))
     for group in chosen:

@@ -154,4 +154,4 @@ def test_nobody_is_guessed(mm1: Site) -> None:
 @pytest.mark.parametrize("principal", ["mirror", "User:", 7])
 def test_a_principal_without_its_kind_is_refused(mm1: Site, principal: object) -> None:
     mm1["clusters"]["east"]["identities"]["mirror"]["principal"] = principal
-    assert any("identities.mirror.principal" in error for error in mm1.judge()["errors"])
+    assert any("identities.mirror.principal" in error for error in mm1.validate()["errors"])

@@ -1,4 +1,4 @@
-"""The role in a playbook: it judges before anything changes and prints no secret."""
+"""The role in a playbook: it validates before anything changes and prints no secret."""
 
 from __future__ import annotations
 

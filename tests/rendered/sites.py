@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from mirror_model.judge import findings
 from mirror_model.site import mirror_site
+from mirror_model.validate import validate_site
 
 ALIASES = ("east", "west", "north", "south")
 TOPICS = ("orders", r"team{0}\..*", "a.b-{0}", r"pay\.[a-z]+", r"(eu|us)-{0}\.\d+", r".*-log{0}")
@@ -17,7 +17,7 @@ PRODUCER = {"compression.type": "zstd", "linger.ms": 7, "buffer.memory": 3355443
 
 
 def sites(count: int, pem: str, key: str) -> list[dict[str, Any]]:
-    """Inventories that the judge accepts.
+    """Inventories that validation accepts.
 
     :param count: how many.
     :param pem: a certificate; ``key``: a private key, as PEM text.
@@ -39,7 +39,7 @@ def _errors(site: dict[str, Any]) -> list[str]:
         site["kafka_clusters"], site["mirror_flows"], site["mirrormaker_instances"],
         site["kafka_connect_clusters"], site["mirror_accept"],
     )  # fmt: skip
-    return findings(read, hosts, {"mirror_report": hosts}, advisories=[])["errors"]
+    return validate_site(read, hosts, {"mirror_report": hosts}, advisories=[])["errors"]
 
 
 class _Draw:

@@ -57,7 +57,7 @@ class Connect:
     """A Connect cluster.
 
     :param urls: addresses of workers, of which one is enough.
-    :param context: how a worker's certificate is judged; ``None`` for plain HTTP on this host.
+    :param context: how a worker's certificate is verified; ``None`` for plain HTTP on this host.
     :param login: the header that says who asks; SECRET.
     :param patience: seconds to wait for workers that start or rebalance.
     :param lost: says why there is nothing to wait for; empty: there is.
@@ -260,7 +260,7 @@ def connected(given: Mapping[str, Any]) -> Iterator[Connect]:
 
 
 def _context(given: Mapping[str, Any]) -> ssl.SSLContext:
-    """How certificates are judged, and which one is shown.
+    """How certificates are verified, and which one is shown.
 
     :raises RestError: what is given is no PEM text, or the key is another certificate's.
     """

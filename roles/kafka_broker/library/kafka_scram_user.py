@@ -22,7 +22,7 @@ DOCUMENTATION = r"""
 module: kafka_scram_user
 short_description: A SCRAM user of a Kafka cluster who can log in with the given password
 description:
-  - Kafka never gives a SCRAM credential back, so the password is judged by logging in with it.
+  - Kafka never gives a SCRAM credential back, so a login shows whether the password is right.
   - The credential is written only if the user has none for the mechanism or the login is refused.
 options:
   connection:

@@ -161,7 +161,7 @@ def reconcile(admin: Any, topic: Topic | None, wanted: Wanted, check: bool) -> P
     :param admin: a connected admin client.
     :param topic: the topic as it is, ``None`` if it does not exist.
     :param wanted: the topic as it should be.
-    :param check: let the broker judge the steps without doing them.
+    :param check: let the broker validate the steps without doing them.
     :returns: the steps that were taken (or would be).
     :raises TopicRefusedError: no such topic can be: its name collides with another, or a policy is
         against it.

@@ -226,7 +226,7 @@ def version_of(connect: Connect, given: Mapping[str, Any]) -> str:
     return version
 
 
-def judge(given: Mapping[str, Any], there: Mapping[str, Found]) -> None:
+def refuse_new_names(given: Mapping[str, Any], there: Mapping[str, Found]) -> None:
     """Refuse what would mirror everything again.
 
     :raises RestError: a name or an alias is another than the one that positions are kept under.
@@ -280,7 +280,7 @@ def masked(config: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def validate(connect: Connect, name: str, config: Mapping[str, str]) -> None:
-    """Let the plug-in judge a configuration.
+    """Let the plug-in validate a configuration.
 
     :raises RestError: it refuses it.
     """
@@ -308,7 +308,7 @@ def reconcile(connect: Connect, given: Mapping[str, Any], *, check: bool) -> Out
             if not check:
                 connect.ask("DELETE", path(each["name"]))
         return done
-    judge(given, there)
+    refuse_new_names(given, there)
     for each in given["connectors"]:
         name, config = each["name"], each["config"]
         if name not in there or dict(there[name].config) != config:

@@ -26,7 +26,7 @@ FILTERS = {
     "mirror_connectors": "instances.mirror_connectors",
     "mirror_flow_names": "instances.mirror_flow_names",
     "mirror_identity_changes": "instances.mirror_identity_changes",
-    "mirror_model_findings": "judge.findings",
+    "mirror_model_findings": "validate.validate_site",
     "mirror_on_host": "instances.mirror_on_host",
     "mirror_owners_on": "instances.mirror_owners_on",
     "mirror_paths": "instances.mirror_paths",
@@ -44,7 +44,7 @@ FILTERS = {
     "to_kafka_acls": "permissions.to_kafka_acls",
     "to_plain_users": "render.to_plain_users",
 }
-NEED_ADVISORIES = ("advisories.site_advisories", "judge.findings")
+NEED_ADVISORIES = ("advisories.site_advisories", "validate.validate_site")
 
 
 def _package(module: str) -> Any:

@@ -99,7 +99,7 @@ def mirror_report_executor_problems(
 
 
 def _rules() -> Any:
-    """The report's own rules, so that inventory and configuration are judged alike."""
+    """The report's own rules, by which inventory and configuration are validated alike."""
     source = Path(__file__).resolve().parents[3] / "spark/src/mirror_report/spark_security.py"
     spec = importlib.util.spec_from_file_location("mirror_report_spark_security", source)
     if spec is None or spec.loader is None:

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Have systemd judge the calendars of timers; changes nothing."""
+"""Have systemd validate the calendars of timers; changes nothing."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from ansible.module_utils.basic import AnsibleModule
 DOCUMENTATION = r"""
 ---
 module: mirror_report_calendars
-short_description: Have systemd judge the calendars of timers
+short_description: Have systemd validate the calendars of timers
 description:
   - Refuses what C(systemd-analyze calendar) of this host does not understand, and what never
     elapses again. Says how far apart the times of the others are. Changes nothing.
@@ -25,11 +25,11 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Let systemd judge the calendars of the timers
+- name: Let systemd validate the calendars of the timers
   mirror_report_calendars:
     calendars:
       mirror_report_schedule: "*:0/15"
-  register: judged
+  register: calendars
 """
 
 RETURN = r"""

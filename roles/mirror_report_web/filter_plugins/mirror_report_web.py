@@ -1,4 +1,4 @@
-"""Filters that judge the certificate and the users of the web view."""
+"""Filters that validate the certificate and the users of the web view."""
 
 import datetime
 from collections.abc import Callable, Mapping

@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Mapping
 
-from .inventory import Inventory
 from .kafka_names import SECRET_KEYS
 from .keys import Properties
+from .validation import Validation
 
 # Names of older releases and where their meaning lives now.
 REMOVED_OPTIONS = {
@@ -88,8 +88,8 @@ OWNED_KEYS = {
 CURES = {**REMOVED_OPTIONS, **LEGACY_KEYS}
 
 
-def judge_names(
-    found: Inventory,
+def validate_names(
+    validation: Validation,
     path: str,
     properties: Properties,
     known: frozenset[str],
@@ -100,7 +100,7 @@ def judge_names(
 
     Names that are merely unknown may belong to a plug-in; those that look mistyped are mentioned.
 
-    :param found: the inventory that is judged.
+    :param validation: where problems are noted.
     :param path: the variable that holds the properties.
     :param properties: name to value, the prefix taken off.
     :param known: names the client knows.
@@ -111,10 +111,10 @@ def judge_names(
         where = f"{path}['{prefix}{name}']"
         if name in owned or name.startswith("config.providers."):
             cure = owned.get(name, OWNED_KEYS["config.providers"])
-            found.refuse(f"{where}: is written from the model; {cure}")
+            validation.refuse(f"{where}: is written from the model; {cure}")
         elif name in CURES:
-            found.refuse(f"{where}: is no longer read by any client; {CURES[name]}")
+            validation.refuse(f"{where}: is no longer read by any client; {CURES[name]}")
         elif name in SECRET_KEYS and not str(value or "${").startswith("${"):
-            found.refuse(f"{where}: a secret must not stand in clear; {SECRET_KEYS[name]}")
+            validation.refuse(f"{where}: a secret must not stand in clear; {SECRET_KEYS[name]}")
         elif name not in known and (near := difflib.get_close_matches(name, known, 1, 0.85)):
-            found.warn(f"{where}: Kafka does not know it; did you mean '{near[0]}'?")
+            validation.warn(f"{where}: Kafka does not know it; did you mean '{near[0]}'?")

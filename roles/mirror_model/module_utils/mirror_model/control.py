@@ -65,7 +65,7 @@ class Names:
         :param alias: the cluster on which the names count.
         :param chosen: what the flow takes, as ``topics`` of a flow.
         :param prefix: what stands before a name there.
-        :returns: none if the flow names everything it takes, which is judged name by name.
+        :returns: none if the flow names everything it takes, which is validated name by name.
         """
         named = [prefix + entry for entry in chosen if regex.is_literal(entry)]
         if len(named) == len(chosen):

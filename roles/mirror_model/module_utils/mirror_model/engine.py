@@ -6,9 +6,10 @@ from typing import Any
 
 from .acls import Row
 from .control import Kept
-from .inventory import INSTANCES, Inventory, Owner, OwnerKind
 from .keys import Clusters, Flow
+from .owners import INSTANCES, Owner, OwnerKind
 from .process import Process
+from .validation import Validation
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class Engine:
     """One engine: facts that shared code asks for, and functions that only the engine can answer.
 
     Flows are filled in and know what they leave out (:meth:`.control.Control.guarded`), but not in
-    ``judge``, ``kept``, ``unmirrored`` and ``prefix``. Functions that return nothing of their own
-    are left out.
+    ``validate``, ``kept``, ``unmirrored`` and ``prefix``. Functions that return nothing of their
+    own are left out.
 
     :param name: as an inventory spells it, and ``files/advisories.yml``.
     :param title: as a person reads it.
@@ -27,7 +28,7 @@ class Engine:
     :param owner_keys: the same of its owner's keys.
     :param layers: owner's keys that hold properties -> the side (source, target) whose client gets
         them; empty: they are about no cluster's connection.
-    :param judge: (inventory, the engine's flows) adds errors and warnings that only it has.
+    :param validate: (validation, the engine's flows) notes the problems that only it has.
     :param render: (clusters, process, node) -> the process with all that its engine knows: script,
         arguments, environment, properties, its own part of the identity, positions, and where it
         has them texts, options of the JVM, what prepares it and further credentials; node holds
@@ -63,7 +64,7 @@ class Engine:
     flow_keys: frozenset[str]
     owner_keys: frozenset[str]
     layers: Mapping[str, str]
-    judge: Callable[[Inventory, Sequence[Flow]], None]
+    validate: Callable[[Validation, Sequence[Flow]], None]
     render: Callable[[Clusters, Process, Mapping[str, Any]], Process]
     permissions: Callable[[Flow, Owner], list[Row]]
     report_permissions: Callable[[Flow, Owner], list[Row]]

@@ -1,6 +1,6 @@
 """What a user writes: how its schema is written and checked, filled in, in layers, and made plain.
 
-Problems are messages while the inventory is judged, and the model's one error afterwards.
+Problems are messages while the inventory is validated, and the model's one error afterwards.
 """
 
 import difflib

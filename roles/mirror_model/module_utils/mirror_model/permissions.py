@@ -12,8 +12,8 @@ from .clusters import aliases_of, cluster_of
 from .control import Kept
 from .engine import Engine
 from .engines import kept_by
-from .inventory import Owner
 from .keys import Flow, ModelError
+from .owners import Owner
 from .principals import principal_of
 from .site import Site
 

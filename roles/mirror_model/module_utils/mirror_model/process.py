@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import tuned
-from .inventory import Owner
 from .keys import Flow
 from .layout import Layout, Placed
+from .owners import Owner
 from .render import to_java_properties
 
 # Java's classes, compiled code and threads (docs/sizing.md).

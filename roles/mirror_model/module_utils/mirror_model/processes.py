@@ -8,8 +8,8 @@ from . import tuned
 from .clusters import credentials_of
 from .engine import Engine
 from .engines import ENGINES
-from .inventory import Owner
 from .keys import Clusters, Flow, ModelError, member
+from .owners import Owner
 from .process import Process
 
 
@@ -58,7 +58,7 @@ def process_of(
 
 
 def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse flows that no process could run, in an inventory that nobody judged."""
+    """Refuse flows that no process could run, in an inventory that nobody validated."""
     if not flows or not (engine.several_flows or len(flows) == 1):
         runs = ", or ".join(
             f"{'flows' if known.several_flows else 'exactly one flow'} of engine {known.name}"

@@ -1,4 +1,4 @@
-"""The keys a user may write, as data: judging checks against it and the docs are made from it.
+"""The keys a user may write, as data: validation checks against it and the docs are made from it.
 
 Which keys mean something to some engines alone is data of the engines; ``engines`` joins both.
 """
@@ -28,7 +28,7 @@ FLOW_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 IDENTITY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 INSTANCE_NAME = re.compile(r"mirrormaker(-[a-z0-9]+)*")
 CONNECT_NAME = re.compile(r"connect(-[a-z0-9]+)*")
-LONGEST_INSTANCE_NAME = 32
+LONGEST_OWNER_NAME = 32
 HEAP = r"[1-9][0-9]*[mMgG]"
 DEFAULT_VERSIONS = "{the release of each engine}"
 

@@ -8,8 +8,8 @@ from typing import Any
 from .clusters import filled_clusters
 from .engine import Engine
 from .engines import control_of, engine_of, flow_of
-from .inventory import CONNECT_CLUSTERS, INSTANCES, Owner, connect_cluster_of, instance_of
 from .keys import Clusters, Flow, ModelError, suggestion
+from .owners import CONNECT_CLUSTERS, INSTANCES, Owner, owner_of
 from .process import Process
 from .processes import process_of
 
@@ -41,11 +41,9 @@ class Site:
     def owners(self) -> Sequence[Owner]:
         """Every instance and every Connect cluster."""
         return [
-            *(instance_of(self.mirrormaker_instances, name) for name in self.mirrormaker_instances),
-            *(
-                connect_cluster_of(self.kafka_connect_clusters, name, self.mirror_flows)
-                for name in self.kafka_connect_clusters
-            ),
+            owner_of(kind, name, written, self.mirror_flows)
+            for kind in (INSTANCES, CONNECT_CLUSTERS)
+            for name, written in getattr(self, kind.variable).items()
         ]
 
     @cached_property

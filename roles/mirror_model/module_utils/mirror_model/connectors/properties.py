@@ -6,8 +6,8 @@ from typing import Any
 from .. import kafka_names, regex, tuned
 from ..clusters import cluster_of
 from ..control import excluded
-from ..inventory import Owner
 from ..keys import Clusters, Flow, layered, within
+from ..owners import Owner
 from . import settable, settings, topics
 
 LEAST_TASKS = 2

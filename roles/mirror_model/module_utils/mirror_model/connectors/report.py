@@ -3,8 +3,8 @@
 from typing import Any
 
 from .. import regex
-from ..inventory import Owner
 from ..keys import Flow
+from ..owners import Owner
 from . import properties, settings, topics
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from .. import regex
-from ..inventory import Owner
 from ..keys import Flow, layered
+from ..owners import Owner
 
 KAFKA_VERSION = "4.3.1"
 POLICIES = {

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 
 from ..control import Kept
-from ..inventory import Owner
 from ..kafka_names import line_of
 from ..keys import Flow, Properties
+from ..owners import Owner
 
 # What a topic name can hold between an alias and a name.
 SEPARATOR = re.compile(r"[._-]+")

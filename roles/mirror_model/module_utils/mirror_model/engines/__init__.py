@@ -7,8 +7,8 @@ from typing import Any
 from ..clusters import aliases_of
 from ..control import Control, Kept, control
 from ..engine import Engine
-from ..inventory import Owner
 from ..keys import Clusters, Flow, Key, ModelError, defaults_of, filled
+from ..owners import Owner
 from ..schema import DEFAULT_VERSIONS, FLOW, INSTANCE
 from . import connect, mm1, mm2
 

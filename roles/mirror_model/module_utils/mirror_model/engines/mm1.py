@@ -5,14 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from .. import acls, kafka_names, regex, tuned
-from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, judge_names
+from ..client_names import LEGACY_KEYS, REMOVED_OPTIONS, validate_names
 from ..clusters import client_properties, cluster_of
 from ..control import Kept, excluded
 from ..engine import Engine
-from ..inventory import INSTANCES, Inventory, Owner
 from ..keys import Clusters, Flow, Properties, layered, suggestion, within
 from ..layout import Placed
+from ..owners import INSTANCES, Owner
 from ..process import Process
+from ..validation import Validation
 
 OPTIONS: dict[str, tuple[Any, str]] = {
     "abort.on.send.failure": (True, "Stop, uncommitted, when a record cannot be written."),
@@ -127,87 +128,89 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     return BASE_MIB + fetched + HELD * tuned.buffered_mib(producer)
 
 
-def judge(found: Inventory, flows: Sequence[Flow]) -> None:
-    """Judge the flows of MirrorMaker 1, and its keys of owners wherever they stand."""
+def validate(validation: Validation, flows: Sequence[Flow]) -> None:
+    """Validate the flows of MirrorMaker 1, and its keys of owners wherever they stand."""
     for flow in flows:
-        _judge_flow(found, f"{found.paths[flow['name']]}.properties", flow["properties"])
-    for owner in (*found.owners, *found.absent):
+        _validate_flow(
+            validation, f"{validation.paths[flow['name']]}.properties", flow["properties"]
+        )
+    for owner in (*validation.owners, *validation.absent):
         if owner.kind is not INSTANCES:
             continue
-        _judge_options(found, f"{owner.path}.mm1_options", owner.settings["mm1_options"])
+        _validate_options(validation, f"{owner.path}.mm1_options", owner.settings["mm1_options"])
         for client in CLIENTS:
             key = f"{client}_properties"
-            _judge_client(found, f"{owner.path}.{key}", client, owner.settings[key])
-    for owner, flow in found.running():
-        if flow in flows and {flow["source"], flow["target"]} <= found.sound:
-            _judge_dangers(found, owner, flow)
+            _validate_client(validation, f"{owner.path}.{key}", client, owner.settings[key])
+    for owner, flow in validation.running():
+        if flow in flows and {flow["source"], flow["target"]} <= validation.sound:
+            _validate_dangers(validation, owner, flow)
 
 
-def _judge_flow(found: Inventory, path: str, properties: Properties) -> None:
+def _validate_flow(validation: Validation, path: str, properties: Properties) -> None:
     for client in CLIENTS:
-        _judge_client(found, path, client, within(properties, f"{client}."), f"{client}.")
+        _validate_client(validation, path, client, within(properties, f"{client}."), f"{client}.")
     for key in properties:
         if not key.startswith(tuple(f"{client}." for client in CLIENTS)):
-            found.refuse(
+            validation.refuse(
                 f"{path}['{key}']: begin it with 'consumer.' or 'producer.' for engine mm1"
             )
 
 
-def _judge_client(
-    found: Inventory, path: str, client: str, properties: Properties, prefix: str = ""
+def _validate_client(
+    validation: Validation, path: str, client: str, properties: Properties, prefix: str = ""
 ) -> None:
     for name in properties:
         if name in OPTIONS:
-            found.refuse(
+            validation.refuse(
                 f"{path}['{prefix}{name}']: is a command line option and ignored here; set "
                 "mm1_options of the instance"
             )
-    judge_names(found, path, properties, CLIENTS[client], prefix)
+    validate_names(validation, path, properties, CLIENTS[client], prefix)
 
 
-def _judge_options(found: Inventory, path: str, options: Mapping[str, Any]) -> None:
+def _validate_options(validation: Validation, path: str, options: Mapping[str, Any]) -> None:
     for name, value in options.items():
         where = f"{path}['{name}']"
         if name in REMOVED_OPTIONS:
-            found.refuse(f"{where}: is not an option (any more); {REMOVED_OPTIONS[name]}")
+            validation.refuse(f"{where}: is not an option (any more); {REMOVED_OPTIONS[name]}")
         elif name in LEGACY_KEYS:
-            found.refuse(f"{where}: is no longer read by any client; {LEGACY_KEYS[name]}")
+            validation.refuse(f"{where}: is no longer read by any client; {LEGACY_KEYS[name]}")
         elif name not in OPTIONS:
-            found.refuse(f"{where}: unknown option; {suggestion(name, OPTIONS)}")
+            validation.refuse(f"{where}: unknown option; {suggestion(name, OPTIONS)}")
         elif name == "abort.on.send.failure" and not (value is None or isinstance(value, bool)):
-            found.refuse(f"{where}: must be true or false, without quotes")
+            validation.refuse(f"{where}: must be true or false, without quotes")
         elif name == "offset.commit.interval.ms" and not _is_interval(value):
-            found.refuse(f"{where}: must be a whole number of milliseconds, at least 1")
+            validation.refuse(f"{where}: must be a whole number of milliseconds, at least 1")
 
 
 def _is_interval(value: Any) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
 
 
-def _judge_dangers(found: Inventory, owner: Owner, flow: Flow) -> None:
+def _validate_dangers(validation: Validation, owner: Owner, flow: Flow) -> None:
     """Refuse or mention settings that lose or misplace records."""
     label, path = flow["name"], owner.path
     if options(owner).get("abort.on.send.failure") is False:
-        found.danger(
+        validation.danger(
             "abort.on.send.failure", label,
             f"{path}.mm1_options['abort.on.send.failure']: false drops records that cannot be "
             "written and commits past them; set it to true",
         )  # fmt: skip
-    consumer, producer = clients(found.clusters, flow, owner)
+    consumer, producer = clients(validation.clusters, flow, owner)
     if str(consumer.get("enable.auto.commit", False)).lower() != "false":
-        found.danger(
+        validation.danger(
             "enable.auto.commit", label,
             f"{path}.consumer_properties['enable.auto.commit']: commits records that may never "
             "reach the target; remove it",
         )  # fmt: skip
     if "producer.type" in producer:
-        found.danger(
+        validation.danger(
             "producer.type", label,
             f"{path}.producer_properties['producer.type']: sends one record at a time; "
             "remove it",
         )  # fmt: skip
     if str(producer.get("acks", "all")) not in ("all", "-1"):
-        found.warn(
+        validation.warn(
             f"{path}.producer_properties['acks']: records are lost when a broker of "
             f"'{flow['target']}' fails; remove it"
         )
@@ -272,7 +275,7 @@ ENGINE = Engine(
     group=group,
     control_groups=(r"mirrormaker-.*",),
     kept=kept,
-    judge=judge,
+    validate=validate,
     memory=memory,
     render=render,
     permissions=permissions,

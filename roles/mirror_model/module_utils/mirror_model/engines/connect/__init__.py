@@ -5,9 +5,9 @@ from typing import Any
 from ...connectors import permissions, properties, settings, topics
 from ...connectors.report import of_connectors
 from ...engine import Engine
-from ...inventory import CONNECT_CLUSTERS, Owner
 from ...keys import Clusters, Flow
-from . import cluster, connectors, judge, worker
+from ...owners import CONNECT_CLUSTERS, Owner
+from . import cluster, connectors, validate, worker
 
 
 def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
@@ -44,7 +44,7 @@ ENGINE = Engine(
     group=lambda flow: (flow["target"], flow["connect"]),
     prefix=lambda flow, owner: topics.prefix(flow, cluster.policy(flow, owner)),
     unmirrored=lambda flow, owner: topics.unmirrored(flow, cluster.policy(flow, owner)),
-    judge=judge.judge,
+    validate=validate.validate,
     memory=worker.memory,
     render=worker.started,
     connectors=connectors.connectors,

@@ -9,8 +9,8 @@ from ...connectors.permissions import Places
 from ...connectors.settings import KAFKA_VERSION
 from ...connectors.topics import Policy, policy_of
 from ...control import Kept
-from ...inventory import Owner
 from ...keys import Flow, defaults_of, filled
+from ...owners import Owner
 from ...schema import CONNECT_REST
 
 # Names that workers' topics have unless somebody chose others, Kafka's own examples among them.

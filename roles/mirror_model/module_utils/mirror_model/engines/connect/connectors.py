@@ -6,8 +6,8 @@ from typing import Any
 from ... import kafka_names
 from ...clusters import cluster_of, connection_properties
 from ...connectors import names, properties, settings
-from ...inventory import Owner
 from ...keys import Clusters, Flow, layered, within
+from ...owners import Owner
 from . import cluster
 
 CLASSES = {

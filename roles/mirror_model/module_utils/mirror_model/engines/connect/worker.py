@@ -7,9 +7,9 @@ from typing import Any
 from ... import kafka_names
 from ...clusters import cluster_of, providers, reference
 from ...connectors import properties, settings
-from ...inventory import Owner
 from ...keys import Clusters, Flow, layered, within
 from ...layout import Placed
+from ...owners import Owner
 from ...process import Process
 from ...render import in_url, to_java_properties
 from . import cluster, connectors

@@ -5,9 +5,9 @@ from typing import Any
 from ...connectors import permissions, properties, settings, topics
 from ...connectors.report import of_connectors
 from ...engine import Engine
-from ...inventory import Owner
 from ...keys import Clusters, Flow
-from . import judge, places, render
+from ...owners import Owner
+from . import places, render, validate
 
 
 def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
@@ -47,7 +47,7 @@ ENGINE = Engine(
     kept=places.kept,
     prefix=lambda flow, owner: topics.prefix(flow, places.policy(owner)),
     unmirrored=lambda flow, owner: topics.unmirrored(flow, places.policy(owner)),
-    judge=judge.judge,
+    validate=validate.validate,
     memory=properties.memory,
     render=render.render,
     permissions=lambda flow, owner: permissions.permissions(flow, places.dedicated(flow, owner)),

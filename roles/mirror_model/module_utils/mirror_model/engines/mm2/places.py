@@ -7,8 +7,8 @@ from ...connectors.permissions import Places
 from ...connectors.settings import KAFKA_VERSION
 from ...connectors.topics import Policy, policy_of
 from ...control import Kept
-from ...inventory import Owner
 from ...keys import Flow
+from ...owners import Owner
 
 
 def policy(owner: Owner) -> Policy:

@@ -14,9 +14,9 @@ from ... import kafka_names
 from ...clusters import client_properties, cluster_of
 from ...connectors import names, settings
 from ...connectors.properties import connector, consumer, producer
-from ...inventory import Owner
 from ...keys import Clusters, Flow, Properties, layered, within
 from ...layout import Placed
+from ...owners import Owner
 from ...process import Process
 from ...render import in_url
 from . import places

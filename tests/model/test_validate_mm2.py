@@ -16,7 +16,7 @@ WORKER = "mirrormaker_instances.mirrormaker.worker_properties"
 
 
 def test_a_sound_site_passes_without_a_word(mm2_site: Site) -> None:
-    assert mm2_site.judge() == {"errors": [], "warnings": []}
+    assert mm2_site.validate() == {"errors": [], "warnings": []}
 
 
 # The graph
@@ -59,7 +59,7 @@ def test_a_circle_of_identity(mm2_site: Site) -> None:
     refused(mm2_site, "'back', 'orders'", "in a circle")
     for flow in mm2_site["flows"]:
         flow["replication_policy"] = "prefix"
-    assert mm2_site.judge()["errors"] == []
+    assert mm2_site.validate()["errors"] == []
 
 
 def test_another_engine_mirrors_the_same(mm2_site: Site) -> None:
@@ -81,7 +81,7 @@ def test_own_internal_topics_overlap_nothing(mm2_site: Site) -> None:
                               "consumer_groups": [], "topics": ["a.replica"]})  # fmt: skip
     mm2_site["instances"]["mirrormaker-old"] = {"hosts": ["mirror2"], "flows": ["old"]}
     mm2_site.flow["topics"] = [".*"]
-    assert mm2_site.judge()["errors"] == []
+    assert mm2_site.validate()["errors"] == []
 
 
 def two_instances(site: Site, listeners: str | None) -> None:
@@ -102,7 +102,7 @@ def test_two_nodes_on_one_host_and_port(mm2_site: Site, listeners: str | None) -
 
 def test_two_nodes_on_one_host(mm2_site: Site) -> None:
     two_instances(mm2_site, "http://:8084")
-    assert mm2_site.judge() == {"errors": [], "warnings": []}
+    assert mm2_site.validate() == {"errors": [], "warnings": []}
 
 
 # Versions
@@ -153,7 +153,7 @@ def test_alias_that_holds_the_separator(mm2_site: Site, side: str) -> None:
     mm2_site.flow[side] = "eu_1"
     refused(mm2_site, f"mirror_flows[orders].{side}", "'eu_1'", "another")
     mm2_site.instance["worker_properties"] = {"replication.policy.separator": "."}
-    assert mm2_site.judge()["errors"] == []
+    assert mm2_site.validate()["errors"] == []
 
 
 @pytest.mark.parametrize("value", ["10000", True, 0, 1.5])
@@ -211,4 +211,4 @@ def test_weak_acknowledgement_is_mentioned(mm2_site: Site, layer: str) -> None:
                                    "identity:mirrormaker"])  # fmt: skip
 def test_known_acceptance(mm2_site: Site, entry: str) -> None:
     mm2_site["accept"] = [entry]
-    assert mm2_site.judge() == {"errors": [], "warnings": []}
+    assert mm2_site.validate() == {"errors": [], "warnings": []}

@@ -7,9 +7,9 @@ from .. import regex
 from ..clusters import aliases_of
 from ..control import Control
 from ..engines import control_of, engine_of
-from ..inventory import Inventory
 from ..keys import Flow
 from ..overlap import Pairs, common_topic, pairs_alike
+from ..validation import Validation
 
 # Name of a flow to the patterns it takes and those it leaves out, its engine's included.
 Selections = dict[str, tuple[list[str], list[str]]]
@@ -21,15 +21,15 @@ OTHERS = {
 }
 
 
-def judge_topics(found: Inventory) -> None:
+def validate_topics(validation: Validation) -> None:
     """Refuse running flows that take the same topics, or carry one round in a circle.
 
     And whichever flow takes what an owner keeps.
     """
-    control = control_of(found.clusters, found.flows.values(), found.owners)
-    for owner in found.owners:
-        for flow in found.flows_of(owner):
-            _judge_control(found, flow, control, engine_of(flow).prefix(flow, owner))
+    control = control_of(validation.clusters, validation.flows.values(), validation.owners)
+    for owner in validation.owners:
+        for flow in validation.flows_of(owner):
+            _validate_control(validation, flow, control, engine_of(flow).prefix(flow, owner))
     selections = {
         flow["name"]: (
             flow["topics"],
@@ -39,40 +39,40 @@ def judge_topics(found: Inventory) -> None:
                 *control.of_flow(flow, engine_of(flow).prefix(flow, owner)),
             ],
         )
-        for owner, flow in found.running()
+        for owner, flow in validation.running()
     }
     alike = pairs_alike({name: topics for name, (topics, _) in selections.items()})
-    _judge_overlaps(found, selections, alike)
-    _judge_loops(found, selections, alike)
-    _judge_others(found, selections)
+    _validate_overlaps(validation, selections, alike)
+    _validate_loops(validation, selections, alike)
+    _validate_others(validation, selections)
 
 
-def _judge_control(found: Inventory, flow: Flow, control: Control, prefix: str) -> None:
+def _validate_control(validation: Validation, flow: Flow, control: Control, prefix: str) -> None:
     """Refuse names that an owner keeps, and those that no topic can have."""
-    path = found.paths[flow["name"]]
+    path = validation.paths[flow["name"]]
     for side, before in (("target", prefix), ("source", "")):
         for topic, owner in control.topics.claimed(flow[side], flow["topics"], before).items():
-            found.refuse(
+            validation.refuse(
                 f"{path}.topics: '{before}{topic}' on '{flow[side]}' is where {owner} keeps its "
                 f"state; remove '{topic}'"
             )
     for group, owner in control.groups.claimed(flow["target"], flow["consumer_groups"]).items():
-        found.refuse(
+        validation.refuse(
             f"{path}.consumer_groups: '{group}' on '{flow['target']}' is the group of {owner}, "
             "whose positions would be overwritten; remove it"
         )
     for topic in filter(regex.is_literal, flow["topics"]):
         if len(prefix + topic) > regex.LONGEST_NAME:
-            found.refuse(
+            validation.refuse(
                 f"{path}.topics: '{prefix}{topic}' would have {len(prefix + topic)} letters, and a "
                 f"topic's name has at most {regex.LONGEST_NAME}; remove '{topic}'"
             )
 
 
-def _judge_others(found: Inventory, selections: Selections) -> None:
+def _validate_others(validation: Validation, selections: Selections) -> None:
     """Warn of flows that would write what belongs to other systems on the target."""
     for name, selection in selections.items():
-        flow = found.flows[name]
+        flow = validation.flows[name]
         if flow["replication_policy"] != "identity":
             continue
         wide = [entry for entry in selection[0] if not regex.is_literal(entry)]
@@ -82,16 +82,16 @@ def _judge_others(found: Inventory, selections: Selections) -> None:
             if wide and common_topic([(wide, selection[1]), ([pattern], [])])
         ]
         if taken:
-            found.warn(
-                f"{found.paths[name]}.topics: also take topics in which others keep their state, "
-                f"{', '.join(taken)}, and would write them on '{flow['target']}'; list them in "
-                "topics_exclude unless they are to be copied"
+            validation.warn(
+                f"{validation.paths[name]}.topics: also take topics in which others keep their "
+                f"state, {', '.join(taken)}, and would write them on '{flow['target']}'; list them "
+                "in topics_exclude unless they are to be copied"
             )
 
 
-def _judge_overlaps(found: Inventory, selections: Selections, alike: Pairs) -> None:
+def _validate_overlaps(validation: Validation, selections: Selections, alike: Pairs) -> None:
     """Refuse two flows that write the same records."""
-    ways = {name: _way(found, found.flows[name]) for name in selections}
+    ways = {name: _way(validation, validation.flows[name]) for name in selections}
     places = {name: place for place, name in enumerate(selections)}
     for first, other in sorted(
         (sorted(pair, key=places.__getitem__) for pair in alike),
@@ -100,24 +100,24 @@ def _judge_overlaps(found: Inventory, selections: Selections, alike: Pairs) -> N
         if ways[first] == ways[other] and (
             topic := common_topic([selections[first], selections[other]])
         ):
-            flow = found.flows[first]
-            found.refuse(
-                f"{found.paths[other]}.topics: topics such as '{topic}' are mirrored "
+            flow = validation.flows[first]
+            validation.refuse(
+                f"{validation.paths[other]}.topics: topics such as '{topic}' are mirrored "
                 f"by flow '{first}' from {flow['source']} to {flow['target']} "
                 "already, so every record would arrive twice; narrow one of the two"
             )
 
 
-def _way(found: Inventory, flow: Flow) -> dict[str, str]:
+def _way(validation: Validation, flow: Flow) -> dict[str, str]:
     """The clusters of a flow by side, each under the first of its aliases."""
-    return {side: aliases_of(found.clusters, flow[side])[0] for side in ("source", "target")}
+    return {side: aliases_of(validation.clusters, flow[side])[0] for side in ("source", "target")}
 
 
-def _judge_loops(found: Inventory, selections: Selections, alike: Pairs) -> None:
+def _validate_loops(validation: Validation, selections: Selections, alike: Pairs) -> None:
     """Only a topic that keeps its name goes round."""
     edges = [
-        {**flow, **_way(found, flow)}
-        for flow in (found.flows[name] for name in selections)
+        {**flow, **_way(validation, flow)}
+        for flow in (validation.flows[name] for name in selections)
         if flow["replication_policy"] == "identity"
     ]
     edges = [flow for flow in edges if flow["source"] != flow["target"]]
@@ -129,7 +129,7 @@ def _judge_loops(found: Inventory, selections: Selections, alike: Pairs) -> None
             ):
                 way = " -> ".join([flow["source"] for flow in circle] + [first["source"]])
                 quoted = ", ".join(f"'{name}'" for name in names)
-                found.refuse(
+                validation.refuse(
                     f"mirror_flows: {quoted} carry topics such as '{topic}' in a circle ({way}) "
                     "without end; exclude them with topics_exclude in one of these flows"
                 )

@@ -56,7 +56,7 @@ def test_mirrormaker_1_cannot_rename_topics(site: Site) -> None:
 
 def test_starting_at_the_end_is_mentioned(site: Site) -> None:
     site.flow["start"] = "latest"
-    found = site.judge()
+    found = site.validate()
     assert found["errors"] == []
     assert "mirror_flows[orders].start" in found["warnings"][0]
 
@@ -64,7 +64,7 @@ def test_starting_at_the_end_is_mentioned(site: Site) -> None:
 @pytest.mark.parametrize("topics", [[], "orders", [""], [7]])
 def test_topics(site: Site, topics: Any) -> None:
     site.flow["topics"] = topics
-    assert "mirror_flows[orders].topics" in site.judge()["errors"][0]
+    assert "mirror_flows[orders].topics" in site.validate()["errors"][0]
 
 
 def test_pattern_out_of_the_portable_subset(site: Site) -> None:

@@ -83,7 +83,7 @@ def test_kafka_hides_exactly_what_may_be_a_reference(kafka: Kafka) -> None:
 def test_a_reference_to_a_credential_of_the_process(site: Site) -> None:
     reference = f"${{dir:{OWN}:east.mirror.ca.pem}}"
     site.instance["consumer_properties"] = {"ssl.truststore.certificates": reference}
-    assert site.judge() == {"errors": [], "warnings": []}
+    assert site.validate() == {"errors": [], "warnings": []}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_reference_of_a_cluster_has_to_suit_every_process(site: Site) -> None:
         "identities": {"mirror": PAIR},
         "properties": {"ssl.truststore.certificates": reference},
     }
-    found = site.judge()
+    found = site.validate()
     assert len(found["errors"]) == 1
     assert "is not where mirrormaker-back may read" in found["errors"][0]
 
@@ -137,7 +137,7 @@ def test_a_reference_where_kafka_prints_the_value(site: Site, mm2_site: Site, la
 
 def test_what_looks_like_a_reference_but_is_none(site: Site) -> None:
     site.instance["consumer_properties"] = {"client.rack": "${HOME} $x {a:b}"}
-    assert site.judge() == {"errors": [], "warnings": []}
+    assert site.validate() == {"errors": [], "warnings": []}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_host_names_are_always_checked(site: Site, layer: str, value: str) -> No
 @pytest.mark.parametrize("value", ["https", "HTTPS", None])
 def test_the_default_check_of_host_names_passes(site: Site, value: Any) -> None:
     of_cluster(site, **{NAME: value})
-    assert site.judge() == {"errors": [], "warnings": []}
+    assert site.validate() == {"errors": [], "warnings": []}
 
 
 @pytest.mark.parametrize("key", [f"consumer.{NAME}", f"producer.override.{NAME}"])

@@ -3,96 +3,104 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..client_names import judge_names
+from ..client_names import validate_names
 from ..clusters import uses_sasl, uses_tls
-from ..inventory import Inventory
 from ..kafka_names import ANY_CLIENT
 from ..keys import check_map, filled
 from ..schema import ALIAS, CLUSTER, IDENTITY, IDENTITY_NAME, RESERVED_ALIASES
+from ..validation import Validation
 
 
-def judge_clusters(found: Inventory, clusters: Any) -> None:
-    """Judge ``kafka_clusters``; aliases of what is sound are noted."""
+def validate_clusters(validation: Validation, clusters: Any) -> None:
+    """Validate ``kafka_clusters``; aliases of what is sound are noted."""
     if not isinstance(clusters, Mapping):
-        found.refuse("kafka_clusters: must be a map of alias to cluster")
+        validation.refuse("kafka_clusters: must be a map of alias to cluster")
         return
     for alias, cluster in clusters.items():
         path = f"kafka_clusters.{alias}"
         if not isinstance(alias, str) or not ALIAS.fullmatch(alias):
-            found.refuse(f"{path}: an alias is made of letters, digits, '_' and '-'; rename it")
+            validation.refuse(
+                f"{path}: an alias is made of letters, digits, '_' and '-'; rename it"
+            )
         elif alias.lower() in RESERVED_ALIASES:
-            found.refuse(
+            validation.refuse(
                 f"{path}: '{alias}' begins Kafka's own property names; name the cluster after "
                 "its place, such as east"
             )
-        before = len(found.errors)
-        if not check_map(path, cluster, CLUSTER, found.refuse):
+        before = len(validation.errors)
+        if not check_map(path, cluster, CLUSTER, validation.refuse):
             continue
         identities = cluster.get("identities") or {}
         if isinstance(identities, Mapping):
             for name, identity in identities.items():
-                _judge_identity(found, f"{path}.identities", name, identity)
-        if len(found.errors) == before:
-            _judge_security(found, path, cluster)
-            judge_names(found, f"{path}.properties", cluster.get("properties") or {}, ANY_CLIENT)
-        if len(found.errors) == before:
-            found.sound.add(alias)
+                _validate_identity(validation, f"{path}.identities", name, identity)
+        if len(validation.errors) == before:
+            _validate_security(validation, path, cluster)
+            validate_names(
+                validation, f"{path}.properties", cluster.get("properties") or {}, ANY_CLIENT
+            )
+        if len(validation.errors) == before:
+            validation.sound.add(alias)
 
 
-def _judge_identity(found: Inventory, path: str, name: Any, identity: Any) -> None:
+def _validate_identity(validation: Validation, path: str, name: Any, identity: Any) -> None:
     if not isinstance(name, str) or not IDENTITY_NAME.fullmatch(name):
-        found.refuse(f"{path}: '{name}' is no name; use letters, digits, '_' and '-'")
+        validation.refuse(f"{path}: '{name}' is no name; use letters, digits, '_' and '-'")
         return
     path = f"{path}.{name}"
-    if not check_map(path, identity, IDENTITY, found.refuse):
+    if not check_map(path, identity, IDENTITY, validation.refuse):
         return
     if bool(identity.get("ssl_certificate")) != bool(identity.get("ssl_key")):
-        found.refuse(f"{path}: ssl_certificate and ssl_key belong together; add the other one")
+        validation.refuse(f"{path}: ssl_certificate and ssl_key belong together; add the other one")
     for key, kind, cure in (
         ("ssl_certificate", "CERTIFICATE", "look the file up instead of naming it"),
         ("ssl_key", "PRIVATE KEY", "convert it with openssl pkcs8 -topk8 -nocrypt"),
     ):
         value = identity.get(key)
         if isinstance(value, str) and f"-----BEGIN {kind}-----" not in value:
-            found.refuse(f"{path}.{key}: holds no PEM text with BEGIN {kind}; {cure}")
+            validation.refuse(f"{path}.{key}: holds no PEM text with BEGIN {kind}; {cure}")
     for key in ("username", "password"):
         value = identity.get(key)
         if isinstance(value, str) and any(char in value for char in "\n\r\0"):
-            found.refuse(f"{path}.{key}: holds a line break or NUL, which no login can carry")
+            validation.refuse(f"{path}.{key}: holds a line break or NUL, which no login can carry")
 
 
-def _judge_security(found: Inventory, path: str, cluster: Mapping[str, Any]) -> None:
+def _validate_security(validation: Validation, path: str, cluster: Mapping[str, Any]) -> None:
     cluster = filled(cluster, {"security_protocol": "PLAINTEXT"})
     identities = cluster.get("identities") or {}
     if uses_sasl(cluster):
         if not identities.get("mirror"):
-            found.refuse(
+            validation.refuse(
                 f"{path}.identities.mirror: {cluster['security_protocol']} needs sasl_mechanism, "
                 "username and password"
             )
         for name, identity in identities.items():
             needed = ("sasl_mechanism", "username", "password")
             if missing := [key for key in needed if not identity.get(key)]:
-                found.refuse(f"{path}.identities.{name}: {' and '.join(missing)} missing; add it")
+                validation.refuse(
+                    f"{path}.identities.{name}: {' and '.join(missing)} missing; add it"
+                )
     certified = sorted(name for name, who in identities.items() if who.get("ssl_certificate"))
     if certified and not uses_tls(cluster):
-        found.refuse(
+        validation.refuse(
             f"{path}.identities.{certified[0]}.ssl_certificate: {cluster['security_protocol']} "
             "does not encrypt; set security_protocol to SSL or SASL_SSL, or remove it"
         )
     if cluster.get("ssl_ca"):
         if not uses_tls(cluster):
-            found.refuse(
+            validation.refuse(
                 f"{path}.ssl_ca: {cluster['security_protocol']} does not encrypt; set "
                 "security_protocol to SSL or SASL_SSL, or remove it"
             )
         if "-----BEGIN CERTIFICATE-----" not in cluster["ssl_ca"]:
-            found.refuse(f"{path}.ssl_ca: is not PEM text; look the file up instead of naming it")
-    _judge_stores(found, path, cluster)
+            validation.refuse(
+                f"{path}.ssl_ca: is not PEM text; look the file up instead of naming it"
+            )
+    _validate_stores(validation, path, cluster)
 
 
-def _judge_stores(found: Inventory, path: str, cluster: Mapping[str, Any]) -> None:
-    """Judge stores of Java among a cluster's properties, which only Java reads."""
+def _validate_stores(validation: Validation, path: str, cluster: Mapping[str, Any]) -> None:
+    """Validate stores of Java among a cluster's properties, which only Java reads."""
     mirror = (cluster.get("identities") or {}).get("mirror") or {}
     for kind, own, given, cure in (
         ("ssl.truststore.", "ssl_ca", cluster.get("ssl_ca"),
@@ -109,8 +117,8 @@ def _judge_stores(found: Inventory, path: str, cluster: Mapping[str, Any]) -> No
             continue
         where = f"{path}.properties['{stores[0]}']"
         if given:
-            found.refuse(f"{where}: contradicts {own}; keep one of the two")
+            validation.refuse(f"{where}: contradicts {own}; keep one of the two")
         else:
-            found.warn(
+            validation.warn(
                 f"{where}: only Java reads it; the report and the check before a start {cure}"
             )

@@ -30,7 +30,7 @@ def test_two_flows_mirror_a_topic_twice_by_another_alias(site: Site) -> None:
 def test_flows_that_do_not_overlap(site: Site, change: dict[str, Any]) -> None:
     site["flows"].append({**site.flow, "name": "more", **change})
     site["instances"]["mirrormaker-more"] = {"hosts": ["mirror2"], "flows": ["more"]}
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
 
 
 def test_two_flows_carry_a_topic_to_and_fro(site: Site) -> None:
@@ -57,11 +57,11 @@ def test_no_circle_where_no_topic_goes_all_the_way(site: Site) -> None:
     site["flows"].append({**site.flow, "name": "close", "source": "north", "target": "east",
                           "topics": [r"payments\..*"]})  # fmt: skip
     site["instances"]["mirrormaker-close"] = {"hosts": ["mirror2"], "flows": ["close"]}
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
 
 
 @pytest.mark.parametrize("state", ["stopped", "absent"])
 def test_a_mirror_that_does_not_run_closes_no_circle(site: Site, state: str) -> None:
     site["flows"][1]["topics"] = ["orders"]
     site["instances"]["mirrormaker-back"]["state"] = state
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []

@@ -43,12 +43,12 @@ def test_instance_name_that_cannot_be_a_unit_and_user(site: Site, name: str) -> 
 
 def test_instance_name_of_greatest_length(site: Site) -> None:
     site["instances"]["mirrormaker-" + "x" * 20] = site["instances"].pop("mirrormaker")
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
 
 
 def test_overlapping_flow_that_nothing_runs_is_only_mentioned(site: Site) -> None:
     site["flows"].append({**site.flow, "name": "more"})
-    found = site.judge()
+    found = site.validate()
     assert found["errors"] == []
     assert "mirror_flows[more]" in found["warnings"][0]
 
@@ -100,7 +100,7 @@ def test_absent_instance_needs_neither_flow_nor_report(site: Site) -> None:
     site["flows"] = []
     site["instances"] = {"mirrormaker": {"hosts": ["mirror1"], "state": "absent"}}
     site["groups"] = {}
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
 
 
 @pytest.mark.parametrize("groups", [{}, {"mirror_report": []}, {"mirrormaker": ["mirror1"]}])
@@ -109,9 +109,9 @@ def test_mirror_without_report_host(site: Site, groups: dict[str, Any]) -> None:
     refused(site, "group mirror_report", "add a host")
 
 
-def test_groups_are_not_judged_unless_given(site: Site) -> None:
+def test_groups_are_not_validated_unless_given(site: Site) -> None:
     site["groups"] = None
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
 
 
 def test_worker_properties_mean_nothing_to_mirrormaker_1(site: Site) -> None:
@@ -121,7 +121,7 @@ def test_worker_properties_mean_nothing_to_mirrormaker_1(site: Site) -> None:
 
 def test_host_that_the_playbooks_pass_by_is_mentioned(site: Site) -> None:
     site["groups"]["mirrormaker"] = ["mirror2"]
-    found = site.judge()
+    found = site.validate()
     assert found["errors"] == []
     assert "group mirrormaker: 'mirror1'" in found["warnings"][0]
 
@@ -134,7 +134,7 @@ def test_host_that_the_playbooks_pass_by_is_mentioned(site: Site) -> None:
 )  # fmt: skip
 def test_value_of_an_instance(site: Site, key: str, value: Any) -> None:
     site.instance[key] = value
-    assert f"mirrormaker_instances.mirrormaker.{key}" in site.judge()["errors"][0]
+    assert f"mirrormaker_instances.mirrormaker.{key}" in site.validate()["errors"][0]
 
 
 def test_property_that_is_a_map(site: Site) -> None:

@@ -3,88 +3,93 @@
 import re
 
 from .. import regex
-from ..inventory import Inventory, Owner
 from ..keys import Flow
-from . import judge_keys, names, settings, topics
+from ..owners import Owner
+from ..validation import Validation
+from . import names, settings, topics, validate_keys
 
 
-def judge_flow(found: Inventory, path: str, flow: Flow) -> None:
+def validate_flow(validation: Validation, path: str, flow: Flow) -> None:
     """Refuse or mention what loses, misplaces or changes records."""
     properties = flow["properties"]
     if str(properties.get("errors.tolerance", "none")).lower() == "all":
-        found.danger(
+        validation.danger(
             "errors.tolerance", flow["name"],
             f"{path}['errors.tolerance']: all drops records that cannot be written and "
             "goes on; remove it",
         )  # fmt: skip
     if str(properties.get("emit.offset-syncs.enabled")).lower() == "false":
         if flow["consumer_groups"]:
-            found.refuse(
+            validation.refuse(
                 f"{path}['emit.offset-syncs.enabled']: without offset syncs no group "
                 "can follow; remove it, or consumer_groups"
             )
         else:
-            found.warn(
+            validation.warn(
                 f"{path}['emit.offset-syncs.enabled']: without offset syncs the report "
                 "cannot see target offsets shift; remove it"
             )
     for key in names.CONNECTOR_PLUGINS:
         if properties.get(key):
-            found.warn(f"{path}['{key}']: changes records, so the report will call them altered")
+            validation.warn(
+                f"{path}['{key}']: changes records, so the report will call them altered"
+            )
 
 
-def judge_names(
-    found: Inventory, flow: Flow, owner: Owner, named: topics.Policy, separator_of: str
+def validate_names(
+    validation: Validation, flow: Flow, owner: Owner, named: topics.Policy, separator_of: str
 ) -> None:
-    """Judge the names that a flow's connectors make, and what else stands in several layers.
+    """Validate the names that a flow's connectors make, and what else stands in several layers.
 
     :param named: the policy of the names.
     :param separator_of: the variable that holds the separator, ``{0}`` the owner and ``{1}`` the
         path of the flow.
     """
-    path = found.paths[flow["name"]]
+    path = validation.paths[flow["name"]]
     where = f"{separator_of.format(owner, path)}['replication.policy.separator']"
     if not topics.SEPARATOR.fullmatch(named.separator):
-        found.refuse(f"{where}: a topic name could not hold it; use '.', '-' or '_'")
+        validation.refuse(f"{where}: a topic name could not hold it; use '.', '-' or '_'")
         return
     for side in ("source", "target"):
         if named.separator in flow[side]:
-            found.refuse(
+            validation.refuse(
                 f"{path}.{side}: '{flow[side]}' holds the separator '{named.separator}', so "
                 "MirrorMaker 2 could not tell the alias from the topic's name; set another "
                 f"{where}"
             )
     for topic in filter(regex.is_literal, flow["topics"]):
         if any(re.fullmatch(pattern, topic) for pattern in topics.unmirrored(flow, named)):
-            found.refuse(
+            validation.refuse(
                 f"{path}.topics: MirrorMaker 2 never mirrors '{topic}', whose name is one of its "
                 f"own or of what came from '{flow['target']}'; remove it"
             )
     if named.line == "3.9":
-        found.warn(
+        validation.warn(
             f"{owner.path}.kafka_version: MirrorMaker 2 takes along every topic whose name ends in "
             "'heartbeats', whatever topics says, and one whose copy would have more than "
             f"{regex.LONGEST_NAME} letters ends a task with all its partitions; use "
             f"{settings.KAFKA_VERSION} where you do not trust whoever may make topics on the source"
         )
-    if flow["target"] in found.sound:
-        _judge_acks(found, owner, flow)
+    if flow["target"] in validation.sound:
+        _validate_acks(validation, owner, flow)
     for key, value in settings.own_factors(flow, owner).items():
-        judge_keys.judge_number(found, f"{key} of '{flow['name']}' or its {owner.kind.name}", value)
+        validate_keys.validate_number(
+            validation, f"{key} of '{flow['name']}' or its {owner.kind.name}", value
+        )
 
 
-def _judge_acks(found: Inventory, owner: Owner, flow: Flow) -> None:
+def _validate_acks(validation: Validation, owner: Owner, flow: Flow) -> None:
     """Mention acknowledgements that a failing broker can belie, in whatever layer they are set."""
     layers = (
         (f"kafka_clusters.{flow['target']}.properties['acks']",
-         found.clusters[flow["target"]].get("properties") or {}, "acks"),
+         validation.clusters[flow["target"]].get("properties") or {}, "acks"),
         (f"{owner.path}.worker_properties['producer.acks']", owner.settings["worker_properties"],
          "producer.acks"),
-        (f"{found.paths[flow['name']]}.properties['producer.override.acks']", flow["properties"],
-         "producer.override.acks"),
+        (f"{validation.paths[flow['name']]}.properties['producer.override.acks']",
+         flow["properties"], "producer.override.acks"),
     )  # fmt: skip
     for where, properties, key in layers:
         if str(properties.get(key, "all")) not in ("all", "-1"):
-            found.warn(
+            validation.warn(
                 f"{where}: records are lost when a broker of '{flow['target']}' fails; remove it"
             )

@@ -19,7 +19,7 @@ def test_release_that_misroutes_records(site: Site) -> None:
         site, "mirrormaker_instances.mirrormaker.kafka_version", "CVE-2026-35554", "mirror_accept"
     )
     site["accept"] = ["CVE-2026-35554"]
-    found = site.judge()
+    found = site.validate()
     assert found["errors"] == []
     assert any("CVE-2026-35554" in warning for warning in found["warnings"])
 

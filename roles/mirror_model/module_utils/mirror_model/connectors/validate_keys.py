@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import client_names, kafka_names, keys
-from ..inventory import Inventory, Owner
 from ..keys import Properties
+from ..owners import Owner
+from ..validation import Validation
 from . import names, settable, settings
 
 NO_EXACTLY_ONCE = (
@@ -15,10 +16,14 @@ NO_EXACTLY_ONCE = (
 )
 
 
-def judge_flow_keys(
-    found: Inventory, path: str, properties: Properties, version: str, owned: Mapping[str, str]
+def validate_flow_keys(
+    validation: Validation,
+    path: str,
+    properties: Properties,
+    version: str,
+    owned: Mapping[str, str],
 ) -> None:
-    """Judge ``properties`` of a flow.
+    """Validate ``properties`` of a flow.
 
     :param version: the release that reads them.
     :param owned: keys that the model writes -> what to do instead.
@@ -29,21 +34,23 @@ def judge_flow_keys(
     for key, value in properties.items():
         prefix = next(filter(key.startswith, clients), "")
         if key in owned or key in settable.REMOVED_FLOW_KEYS:
-            _obsolete(found, path, key, owned, settable.REMOVED_FLOW_KEYS)
+            _obsolete(validation, path, key, owned, settable.REMOVED_FLOW_KEYS)
         elif key in known:
             continue  # some of these look like a client's: consumer.poll.timeout.ms
         elif prefix:
             clients[prefix][key.removeprefix(prefix)] = value
         elif key.startswith(("source.cluster.", "target.cluster.", "config.providers.")):
-            found.refuse(f"{path}['{key}']: is written from the model; set kafka_clusters instead")
+            validation.refuse(
+                f"{path}['{key}']: is written from the model; set kafka_clusters instead"
+            )
         elif misplaced := _misplaced_client_key(key):
-            found.refuse(f"{path}['{key}']: {misplaced}")
+            validation.refuse(f"{path}['{key}']: {misplaced}")
         elif not key.startswith(tuple(f"{kind}." for kind in names.CONNECTOR_PLUGINS)):
             of_worker = key in names.WORKER["3.9"] | names.WORKER["4.3"]
             place = "it belongs into worker_properties of the instance" if of_worker else ""
-            _judge_known(found, path, key, known, version, place)
+            _validate_known(validation, path, key, known, version, place)
     for prefix, of_client in clients.items():
-        _judge_client(found, path, prefix, of_client, version)
+        _validate_client(validation, path, prefix, of_client, version)
 
 
 def _misplaced_client_key(key: str) -> str:
@@ -58,53 +65,59 @@ def _misplaced_client_key(key: str) -> str:
 
 
 def _obsolete(
-    found: Inventory, path: str, key: str, owned: Mapping[str, str], removed: Mapping[str, str]
+    validation: Validation,
+    path: str,
+    key: str,
+    owned: Mapping[str, str],
+    removed: Mapping[str, str],
 ) -> None:
     if key in owned:
-        found.refuse(f"{path}['{key}']: is written from the model; {owned[key]}")
+        validation.refuse(f"{path}['{key}']: is written from the model; {owned[key]}")
     else:
-        found.refuse(f"{path}['{key}']: is not read by MirrorMaker 2; {removed[key]}")
+        validation.refuse(f"{path}['{key}']: is not read by MirrorMaker 2; {removed[key]}")
 
 
-def _judge_known(
-    found: Inventory, path: str, key: str, known: frozenset[str], version: str, elsewhere: str
+def _validate_known(
+    validation: Validation, path: str, key: str, known: frozenset[str], version: str, elsewhere: str
 ) -> None:
     """Refuse a key that the release does not know: gone, of another place, or mistyped.
 
     :param elsewhere: where it belongs; empty if it belongs nowhere.
     """
     if kafka_names.line_of(version) != "3.9" and key in settable.REMOVED_IN_4:
-        judge_removed(found, path, [key], version)
+        validate_removed(validation, path, [key], version)
     elif key not in known:
         cure = elsewhere or keys.suggestion(key, known)
-        found.refuse(f"{path}['{key}']: Kafka {version} does not know it here; {cure}")
+        validation.refuse(f"{path}['{key}']: Kafka {version} does not know it here; {cure}")
 
 
-def _judge_client(
-    found: Inventory, path: str, prefix: str, properties: Properties, version: str
+def _validate_client(
+    validation: Validation, path: str, prefix: str, properties: Properties, version: str
 ) -> None:
     line = kafka_names.line_of(version)
     belongs = "set kafka_clusters.<alias>, or its properties"
     owned = {**dict.fromkeys(kafka_names.SECURITY[line], belongs), **settable.OWNED_CLIENT_KEYS}
     known = kafka_names.CLIENTS[prefix.partition(".")[0]][line]
-    client_names.judge_names(found, path, properties, known, prefix, owned)
-    judge_removed(found, path, properties, version, prefix)
+    client_names.validate_names(validation, path, properties, known, prefix, owned)
+    validate_removed(validation, path, properties, version, prefix)
 
 
-def judge_removed(
-    found: Inventory, path: str, properties: Iterable[str], version: str, prefix: str = ""
+def validate_removed(
+    validation: Validation, path: str, properties: Iterable[str], version: str, prefix: str = ""
 ) -> None:
     """Refuse keys that ended with 3.9, if the release is a later one."""
     for key in properties:
         if kafka_names.line_of(version) != "3.9" and key in settable.REMOVED_IN_4:
             cure = settable.REMOVED_IN_4[key]
-            found.refuse(f"{path}['{prefix}{key}']: Kafka {version} no longer reads it; {cure}")
+            validation.refuse(
+                f"{path}['{prefix}{key}']: Kafka {version} no longer reads it; {cure}"
+            )
 
 
-def judge_worker_keys(
-    found: Inventory, owner: Owner, owned: Mapping[str, str], known: frozenset[str]
+def validate_worker_keys(
+    validation: Validation, owner: Owner, owned: Mapping[str, str], known: frozenset[str]
 ) -> None:
-    """Judge ``worker_properties`` of an owner.
+    """Validate ``worker_properties`` of an owner.
 
     :param owned: keys that the model writes -> what to do instead.
     :param known: keys that a user may write, clients' apart.
@@ -115,33 +128,33 @@ def judge_worker_keys(
     for key, value in owner.settings["worker_properties"].items():
         prefix = next(filter(key.startswith, clients), "")
         if key in owned or key in settable.REMOVED_WORKER_KEYS:
-            _obsolete(found, path, key, owned, settable.REMOVED_WORKER_KEYS)
+            _obsolete(validation, path, key, owned, settable.REMOVED_WORKER_KEYS)
         elif key in kafka_names.SECURITY[line]:
-            found.refuse(
+            validation.refuse(
                 f"{path}['{key}']: belongs to the cluster; set it in kafka_clusters.<alias>, or "
                 "its properties"
             )
         elif key.startswith("producer.override."):
-            found.refuse(
+            validation.refuse(
                 f"{path}['{key}']: write producer.{key.removeprefix('producer.override.')}"
             )
         elif prefix:
             clients[prefix][key.removeprefix(prefix)] = value
         elif key.startswith("config.providers."):
-            found.refuse(f"{path}['{key}']: {owned['config.providers']}")
+            validation.refuse(f"{path}['{key}']: {owned['config.providers']}")
         elif key == "exactly.once.source.support" and value not in (None, "disabled"):
-            found.refuse(f"{path}['{key}']: {NO_EXACTLY_ONCE}")
+            validation.refuse(f"{path}['{key}']: {NO_EXACTLY_ONCE}")
         elif not (key.startswith(f"{kafka_names.REST_TLS}ssl.") or key in known):
             of_flow = key in names.CONNECTOR["3.9"] | names.CONNECTOR["4.3"]
             place = "it belongs into properties of the flows in mirror_flows" if of_flow else ""
-            _judge_known(found, path, key, known, version, place)
+            _validate_known(validation, path, key, known, version, place)
     for prefix, properties in clients.items():
-        _judge_client(found, path, prefix, properties, version)
+        _validate_client(validation, path, prefix, properties, version)
     if (interval := settings.worker_value(owner, "offset.flush.interval.ms")) is not None:
-        judge_number(found, f"{path}['offset.flush.interval.ms']", interval)
+        validate_number(validation, f"{path}['offset.flush.interval.ms']", interval)
 
 
-def judge_number(found: Inventory, path: str, value: Any) -> None:
+def validate_number(validation: Validation, path: str, value: Any) -> None:
     """Refuse what is no whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        found.refuse(f"{path}: must be a whole number of at least 1, without quotes")
+        validation.refuse(f"{path}: must be a whole number of at least 1, without quotes")

@@ -58,7 +58,7 @@ def test_property_that_the_model_writes(site: Site, key: str) -> None:
 def danger(site: Site, name: str, word: str) -> None:
     refused(site, word, f"list '{name}:orders' in mirror_accept")
     site["accept"] = [f"{name}:orders"]
-    found = site.judge()
+    found = site.validate()
     assert found["errors"] == []
     assert word in found["warnings"][0]
     site["accept"] = [f"{name}:back"]
@@ -112,7 +112,7 @@ def test_property_that_looks_mistyped_is_mentioned(
 
 def test_property_of_a_plug_in_passes(site: Site) -> None:
     site.instance["consumer_properties"] = {"my.interceptor.level": 1}
-    assert site.judge() == {"errors": [], "warnings": []}
+    assert site.validate() == {"errors": [], "warnings": []}
 
 
 def test_weak_acknowledgement_is_mentioned(site: Site) -> None:

@@ -84,7 +84,7 @@ def test_a_mechanism_that_is_not_offered_says_what_it_would_need(
 
 def test_a_client_certificate(site: Site) -> None:
     site["clusters"]["east"] |= {"security_protocol": "SSL", "identities": {"mirror": PAIR}}
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []
 
 
 @pytest.mark.parametrize("key", sorted(PAIR))
@@ -125,4 +125,4 @@ def test_bootstrap_servers(site: Site, servers: Any) -> None:
 )
 def test_forms_of_bootstrap_servers(site: Site, servers: list[str]) -> None:
     site["clusters"]["north"]["bootstrap_servers"] = servers
-    assert site.judge()["errors"] == []
+    assert site.validate()["errors"] == []

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from ..clusters import credentials_of
 from ..engines import engine_of
-from ..inventory import Inventory, Owner
 from ..kafka_names import HIDDEN_KEYS, HOST_NAMES, REFERENCE, REST_TLS, SECRET_KEYS, SECRET_NAME
 from ..keys import ModelError, Properties
 from ..layout import HOST
+from ..owners import Owner
+from ..validation import Validation
 
 SIDES = ("source", "target")
 PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|admin)\.")
@@ -33,40 +34,42 @@ class Property:
     owners: tuple[Owner, ...]
 
 
-def judge_secrets(found: Inventory) -> None:
+def validate_secrets(validation: Validation) -> None:
     """Refuse references that come to nothing, and connections to whoever answers."""
-    for prop in _properties(found):
+    for prop in _properties(validation):
         if references := list(REFERENCE.finditer(prop.value)):
-            _judge_references(found, prop, references)
+            _validate_references(validation, prop, references)
         elif prop.name not in HIDDEN_KEYS and SECRET_NAME.search(prop.name) and prop.value:
-            found.warn(
+            validation.warn(
                 f"{prop.where}: looks like a secret; it stands in clear in a file that the service "
                 "can read and in what Ansible shows with --diff"
             )
         elif prop.name in SECRET_KEYS and prop.value and f"['{REST_TLS}" in prop.where:
-            found.warn(
+            validation.warn(
                 f"{prop.where}: stands in clear in a file that the service can read and in what "
                 "Ansible shows with --diff; let the store hold nothing that others trust"
             )
         if prop.name == HOST_NAMES and prop.value.strip().lower() != "https":
-            _judge_host_names(found, prop)
+            _validate_host_names(validation, prop)
 
 
-def _judge_host_names(found: Inventory, prop: Property) -> None:
+def _validate_host_names(validation: Validation, prop: Property) -> None:
     message = (
         f"{prop.where}: the host's name in a certificate is not checked any more, so whoever holds "
         "a certificate of the same authority can pose as it; remove it"
     )
     if prop.cluster:
-        found.danger(HOST_NAMES, prop.cluster, message)
+        validation.danger(HOST_NAMES, prop.cluster, message)
     else:
-        found.refuse(message)
+        validation.refuse(message)
 
 
-def _judge_references(found: Inventory, prop: Property, references: list[re.Match[str]]) -> None:
+def _validate_references(
+    validation: Validation, prop: Property, references: list[re.Match[str]]
+) -> None:
     """Kafka says nothing of a reference that it cannot resolve: it uses the literal text."""
     if prop.name not in HIDDEN_KEYS:
-        found.refuse(
+        validation.refuse(
             f"{prop.where}: refers to a secret, and Kafka prints the value of this property; only "
             "passwords, keys and certificates may be references, so write the value itself"
         )
@@ -74,32 +77,32 @@ def _judge_references(found: Inventory, prop: Property, references: list[re.Matc
     for reference in references:
         provider, path, file = reference.groups()
         if provider != "dir":
-            found.refuse(
+            validation.refuse(
                 f"{prop.where}: no config provider '{provider}' is there, so the literal text "
                 "would be used without a word; give the secret in kafka_clusters.<alias>."
                 "identities, whose files the service gets"
             )
             continue
         for owner in prop.owners:
-            directory, files = _credentials(found, owner)
+            directory, files = _credentials(validation, owner)
             if path != directory:
-                found.refuse(
+                validation.refuse(
                     f"{prop.where}: '{path}' is not where {owner.name} may read, so the literal "
                     f"text would be used without a word; its credentials are in {directory}"
                 )
             elif file not in files:
-                found.refuse(
+                validation.refuse(
                     f"{prop.where}: {owner.name} has no credential '{file}', so the literal text "
                     f"would be used without a word; it has {', '.join(files) or 'none'}"
                 )
 
 
-def _credentials(found: Inventory, owner: Owner) -> tuple[str, list[str]]:
+def _credentials(validation: Validation, owner: Owner) -> tuple[str, list[str]]:
     """Where the process of an owner reads credentials, and their names."""
     files: list[str] = []
-    for alias in _aliases(found, owner):
+    for alias in _aliases(validation, owner):
         try:
-            files += credentials_of(found.clusters, alias, owner.identity)
+            files += credentials_of(validation.clusters, alias, owner.identity)
         except ModelError:
             continue  # refused for its own reason
     # The process gets the whole JAAS value, not the password apart.
@@ -108,29 +111,29 @@ def _credentials(found: Inventory, owner: Owner) -> tuple[str, list[str]]:
     ]
 
 
-def _aliases(found: Inventory, owner: Owner, sides: Iterable[str] = SIDES) -> dict[str, None]:
+def _aliases(validation: Validation, owner: Owner, sides: Iterable[str] = SIDES) -> dict[str, None]:
     """The clusters to which the process of an owner connects."""
-    return dict.fromkeys(flow[side] for flow in found.flows_of(owner) for side in sides)
+    return dict.fromkeys(flow[side] for flow in validation.flows_of(owner) for side in sides)
 
 
-def _properties(found: Inventory) -> Iterator[Property]:
-    """Every property of every layer, unless the judge of its layer refuses its name anyway."""
-    whole = [owner for owner in found.owners if set(owner.flows) <= set(found.flows)]
-    for alias in sorted(found.sound):
-        users = tuple(owner for owner in whole if alias in _aliases(found, owner))
-        layer = found.clusters[alias].get("properties") or {}
+def _properties(validation: Validation) -> Iterator[Property]:
+    """Every property of every layer, unless the check of its layer refuses its name anyway."""
+    whole = [owner for owner in validation.owners if set(owner.flows) <= set(validation.flows)]
+    for alias in sorted(validation.sound):
+        users = tuple(owner for owner in whole if alias in _aliases(validation, owner))
+        layer = validation.clusters[alias].get("properties") or {}
         yield from _layer(f"kafka_clusters.{alias}.properties", layer, {"": alias}, users)
-    for name, flow in found.flows.items():
-        runs = found.owner(name)
+    for name, flow in validation.flows.items():
+        runs = validation.owner(name)
         clusters = {client: flow[side] for client, side in engine_of(flow).flow_clients.items()}
-        path = f"{found.paths[name]}.properties"
+        path = f"{validation.paths[name]}.properties"
         yield from _layer(
             path, flow["properties"], clusters, tuple(owner for owner in whole if owner == runs)
         )
     for owner in whole:
-        for flow in found.flows_of(owner)[:1]:
+        for flow in validation.flows_of(owner)[:1]:
             for key, side in engine_of(flow).layers.items():
-                for alias in _aliases(found, owner, [side]) if side else [""]:
+                for alias in _aliases(validation, owner, [side]) if side else [""]:
                     layer = owner.settings[key]
                     yield from _layer(f"{owner.path}.{key}", layer, {"": alias}, (owner,))
 

@@ -14,7 +14,7 @@ from tests.model.conftest import Site, refused
 )  # fmt: skip
 def test_known_acceptance(site: Site, entry: str) -> None:
     site["accept"] = [entry]
-    assert site.judge() == {"errors": [], "warnings": []}
+    assert site.validate() == {"errors": [], "warnings": []}
 
 
 @pytest.mark.parametrize(

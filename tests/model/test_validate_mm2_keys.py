@@ -13,7 +13,7 @@ from mirror_model.connectors import settable
 from mirror_model.engines.mm2 import keys as mm2_keys
 
 from tests.model.conftest import Site, mentioned, refused
-from tests.model.test_judge_mm2 import FLOW, WORKER
+from tests.model.test_validate_mm2 import FLOW, WORKER
 
 SETTABLE_FLOW = {line: sorted(mm2_keys.flow_keys(line)) for line in kafka_names.LINES}
 
@@ -80,7 +80,7 @@ def test_every_cure_that_names_a_key_names_one_that_both_releases_know() -> None
 
 def test_key_of_a_newer_release(mm2_site: Site) -> None:
     mm2_site.flow["properties"] = {"heartbeats.replication.enabled": True}
-    assert mm2_site.judge()["errors"] == []
+    assert mm2_site.validate()["errors"] == []
     mm2_site.instance["kafka_version"] = "3.9.2"
     refused(mm2_site, FLOW, "Kafka 3.9.2 does not know it here")
 
@@ -160,7 +160,7 @@ def test_exactly_once(mm2_site: Site, value: str) -> None:
     mm2_site.instance["worker_properties"] = {"exactly.once.source.support": value}
     refused(mm2_site, WORKER, "two rolling restarts", "remove it")
     mm2_site.instance["worker_properties"] = {"exactly.once.source.support": "disabled"}
-    assert mm2_site.judge() == {"errors": [], "warnings": []}
+    assert mm2_site.validate() == {"errors": [], "warnings": []}
 
 
 @pytest.mark.parametrize("line", kafka_names.LINES)
@@ -172,7 +172,7 @@ def test_every_other_key_can_be_set(mm2_site: Site, line: str) -> None:
     mm2_site.instance["worker_properties"] = dict.fromkeys(
         set(SETTABLE_WORKER[line]) - mm2_names.REST
     ) | {"producer.linger.ms": 5, "admin.retries": 1}
-    said = mm2_site.judge()
+    said = mm2_site.validate()
     assert said["errors"] == []
     # Of 3.9 itself: no key leaves out its heartbeats.
     assert [line for line in said["warnings"] if "heartbeats" not in line] == []
@@ -191,12 +191,12 @@ def test_any_key_is_settable_or_refused_with_a_cure(mm2_site: Site) -> None:
     @settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(words), st.sampled_from(prefixes), st.sampled_from(["flow", "worker"]),
            st.sampled_from(kafka_names.LINES))  # fmt: skip
-    def judged(word: str, prefix: str, place: str, line: str) -> None:
+    def refused_as_it_is_read(word: str, prefix: str, place: str, line: str) -> None:
         key = prefix + word
         mm2_site.flow["properties"] = {key: None} if place == "flow" else {}
         mm2_site.instance["worker_properties"] = {key: None} if place == "worker" else {}
         mm2_site.instance["kafka_version"] = VERSION[line]
-        found = mm2_site.judge()
+        found = mm2_site.validate()
         clients = ({"consumer.": kafka_names.CONSUMER, "producer.override.": kafka_names.PRODUCER}
                    if place == "flow" else
                    {"consumer.": kafka_names.CONSUMER, "producer.": kafka_names.PRODUCER,
@@ -210,4 +210,4 @@ def test_any_key_is_settable_or_refused_with_a_cure(mm2_site: Site) -> None:
             # What no client knows may belong to a plug-in.
             assert known or key.startswith(tuple(clients))
 
-    judged()
+    refused_as_it_is_read()
