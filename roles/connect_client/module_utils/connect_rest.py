@@ -79,17 +79,17 @@ class Connect:
         """
         deadline = time.monotonic() + self.patience
         while True:
-            found = self._once(method, path, body, query)
-            if isinstance(found, Answer):
-                if found.status < 300:
-                    return found.body
-                said = _said(found.body)
-                starting = found.status == NOT_FOUND and not isinstance(found.body, dict)
-                if not (starting or found.status in (CONFLICT, UNAVAILABLE)):
-                    raise RestError(f"{method} {path}: {found.status} {said}", found.status)
-                problem = f"{found.status} {said}"
+            answer = self._once(method, path, body, query)
+            if isinstance(answer, Answer):
+                if answer.status < 300:
+                    return answer.body
+                said = _said(answer.body)
+                starting = answer.status == NOT_FOUND and not isinstance(answer.body, dict)
+                if not (starting or answer.status in (CONFLICT, UNAVAILABLE)):
+                    raise RestError(f"{method} {path}: {answer.status} {said}", answer.status)
+                problem = f"{answer.status} {said}"
             else:
-                problem = found
+                problem = answer
             if time.monotonic() > deadline:
                 raise RestError(
                     f"{method} {path}: no worker of {', '.join(self.urls)} did it within "
@@ -103,9 +103,9 @@ class Connect:
         :param expand: what to tell of each, ``info`` or ``status``.
         :raises RestError: as for :meth:`ask`, or the answer is none of a worker's.
         """
-        found = self.ask("GET", "/connectors", expand=expand)
+        listed = self.ask("GET", "/connectors", expand=expand)
         with answer_of_a_worker():
-            return {str(name): {**entry} for name, entry in found.items()}
+            return {str(name): {**entry} for name, entry in listed.items()}
 
     def pause(self) -> None:
         """Wait a moment before the next question.

@@ -139,8 +139,8 @@ def is_present(file: Desired) -> bool:
             return False
         if not file.replace:
             return True
-        found = status.st_mode & 0o7777, (status.st_uid, status.st_gid)
-        return found == (file.mode, file.ids) and (directory or entry.read() == file.content)
+        access = status.st_mode & 0o7777, (status.st_uid, status.st_gid)
+        return access == (file.mode, file.ids) and (directory or entry.read() == file.content)
 
 
 def check_units(files: Iterable[Desired], scratch: str) -> None:

@@ -94,23 +94,25 @@ class Plan:
 
 
 def plan(
-    wanted: Mapping[str, bytes], present: Mapping[str, bytes | None], generations: Mapping[str, str]
+    credentials: Mapping[str, bytes],
+    present: Mapping[str, bytes | None],
+    generations: Mapping[str, str],
 ) -> Plan:
     """Compare the credentials wanted with those present.
 
-    :param wanted: file name to content as it shall be.
+    :param credentials: file name to content as it shall be.
     :param present: file name to content as it is; ``None``: it is no file.
     :param generations: file name to generation as remembered.
     :returns: what to write and remove, and the generations as they shall be; a credential that
         changes, or whose generation was lost, has a new one.
     """
-    written = sorted(name for name in wanted if present.get(name) != wanted[name])
-    removed = sorted(name for name in present if name not in wanted)
+    written = sorted(name for name in credentials if present.get(name) != credentials[name])
+    removed = sorted(name for name in present if name not in credentials)
     renewed = {
         name: secrets.token_hex(16)
         if name in written or not generations.get(name)
         else generations[name]
-        for name in sorted(wanted)
+        for name in sorted(credentials)
     }
     return Plan(written=written, removed=removed, generations=renewed)
 
@@ -139,12 +141,12 @@ def loose(directory: Path, modes: tuple[int, int], owner: int, group: int | None
     """
     expected = {directory: (modes[0], 0)}
     expected |= {path: (modes[1], owner) for path in directory.iterdir() if not path.is_symlink()}
-    found = {path: path.lstat() for path in expected}
+    statuses = {path: path.lstat() for path in expected}
     return [
         path
         for path, (mode, user) in expected.items()
-        if (found[path].st_mode & 0o7777, found[path].st_uid) != (mode, user)
-        or group not in (None, found[path].st_gid)
+        if (statuses[path].st_mode & 0o7777, statuses[path].st_uid) != (mode, user)
+        or group not in (None, statuses[path].st_gid)
     ]
 
 
@@ -163,15 +165,17 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
         modes = (0o755, 0o400)
     group = group_id(given["group"]) if given["group"] else None
     owner = user_id(given["owner"] or "root")
-    for option, found in (("group", group), ("owner", owner)):
-        if given[option] and found is None and not check:
+    for option, number in (("group", group), ("owner", owner)):
+        if given[option] and number is None and not check:
             raise PathError(f"{option}: '{given[option]}' is not there; make it first")
     file_owner = -1 if owner is None else owner
-    wanted = {name: str(content).encode("utf-8") for name, content in given["credentials"].items()}
+    credentials = {
+        name: str(content).encode("utf-8") for name, content in given["credentials"].items()
+    }
     exists = directory.is_dir()
     present = {path.name: read(path) for path in directory.iterdir()} if exists else {}
     before = read_generations(remembered) if remembered else {}
-    planned = plan(wanted, present, before)
+    planned = plan(credentials, present, before)
     forgotten = remembered and (planned.generations != before or not remembered.exists())
     too_open = loose(directory, modes, file_owner, group) if exists else []
     changed = bool(planned.written or planned.removed or too_open or not exists or forgotten)
@@ -189,7 +193,7 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
                 entry.write(text.encode("utf-8"), 0o600, -1, -1)
         for name in planned.written:
             with existing(directory / name) as entry:
-                entry.write(wanted[name], modes[1], file_owner, group or 0)
+                entry.write(credentials[name], modes[1], file_owner, group or 0)
         for name in planned.removed:
             (directory / name).unlink(missing_ok=True)
     return {

@@ -109,14 +109,14 @@ def existing(admin: Any, principals: Iterable[str]) -> list[ACL]:
     ]
 
 
-def add(admin: Any, wanted: list[ACL]) -> None:
+def add(admin: Any, missing: list[ACL]) -> None:
     """Add permissions.
 
     :raises ClusterError: the cluster refused one; the message names it.
     """
-    done = admin.create_acls(wanted)
+    done = admin.create_acls(missing)
     if done["failed"]:
-        refused = [words(binding) for binding in wanted if binding not in done["succeeded"]]
+        refused = [words(binding) for binding in missing if binding not in done["succeeded"]]
         reasons = sorted({error.__name__ for error in done["failed"]})
         raise ClusterError(f"the cluster refused {'; '.join(refused)}: {', '.join(reasons)}")
 
@@ -135,9 +135,9 @@ def main() -> None:
     try:
         with admin_client(connection, module.params["timeout"]) as admin:
             try:
-                wanted = [acl(row) for row in rows]
-                before = existing(admin, dict.fromkeys(binding.principal for binding in wanted))
-                missing = [binding for binding in wanted if binding not in before]
+                needed = [acl(row) for row in rows]
+                before = existing(admin, dict.fromkeys(binding.principal for binding in needed))
+                missing = [binding for binding in needed if binding not in before]
                 if missing and not module.check_mode:
                     add(admin, missing)
             except errors.SecurityDisabledError:
@@ -155,15 +155,15 @@ def main() -> None:
         servers = ", ".join(connection["bootstrap_servers"])
         text = str(error)
         module.fail_json(msg=text if servers in text else f"{servers}: {text}")
-    known = sorted(map(words, before))
+    present = sorted(map(words, before))
     added = [words(binding) for binding in missing]
     module.exit_json(
         changed=bool(missing),
         added=added,
-        unneeded=sorted(words(binding) for binding in before if binding not in wanted),
+        unneeded=sorted(words(binding) for binding in before if binding not in needed),
         diff={
-            "before": "".join(f"{line}\n" for line in known),
-            "after": "".join(f"{line}\n" for line in sorted(known + added)),
+            "before": "".join(f"{line}\n" for line in present),
+            "after": "".join(f"{line}\n" for line in sorted(present + added)),
         },
     )
 

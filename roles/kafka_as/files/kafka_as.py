@@ -157,9 +157,9 @@ def usage(site: Site) -> str:
     ])  # fmt: skip
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, choices: Iterable[str]) -> str:
     """The end of a message about an unknown word."""
-    names = list(known)
+    names = list(choices)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
 

@@ -61,8 +61,8 @@ def reason_to_write(admin: Any, login: Mapping[str, Any], timeout: float) -> str
     :raises ClusterError: the listener for users does not answer.
     """
     user, mechanism = login["username"], login["sasl_mechanism"]
-    known = admin.describe_user_scram_credentials([user]).get(user, {})
-    names = {info["mechanism"].name for info in known.get("credential_infos", [])}
+    described = admin.describe_user_scram_credentials([user]).get(user, {})
+    names = {info["mechanism"].name for info in described.get("credential_infos", [])}
     if mechanism.replace("-", "_") not in names:
         return f"user {user} had no {mechanism} credential"
     try:

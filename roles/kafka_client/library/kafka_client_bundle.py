@@ -102,12 +102,12 @@ def canonical(name: str) -> str:
 
 def locked(text: str) -> dict[tuple[str, str], set[str]]:
     """What a lock names, as pip reads it: package and version -> SHA-256 of its files."""
-    found = {}
+    pinned = {}
     for line in text.replace("\\\n", " ").splitlines():
         if pin := re.match(r"([\w.-]+)==([^\s;]+)", line):
             digests = set(re.findall(r"--hash=sha256:([0-9a-f]{64})", line))
-            found[canonical(pin[1]), pin[2]] = digests
-    return found
+            pinned[canonical(pin[1]), pin[2]] = digests
+    return pinned
 
 
 def of_wheel(path: Path) -> tuple[str, str]:
@@ -124,18 +124,18 @@ def locked_wheels(
     :param digests: of wheels that were built from a locked source, by name.
     :raises BundleError: one of them is not what the lock names.
     """
-    found = {}
+    wheels = {}
     for path in sorted(wheelhouse.glob("*.whl")):
         if of_wheel(path) not in lock:
             continue
-        digest = found[path] = sha256(path)
+        digest = wheels[path] = sha256(path)
         if digest not in lock[of_wheel(path)] and digests.get(path.name) != digest:
             raise BundleError(
                 f"mirror_report_wheelhouse: {path} has the SHA-256 {digest}, which the lock of the "
                 "report does not name. Fetch it again. If you built it from a source that the lock "
                 f"names, write into mirror_report_wheel_digests: {path.name}: {digest}"
             )
-    return found
+    return wheels
 
 
 def with_digests(text: str, wheels: dict[Path, str]) -> str:

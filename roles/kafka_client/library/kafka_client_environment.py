@@ -65,11 +65,11 @@ def lock_of(extras: list[str]) -> str:
     return "spark" if "spark" in extras else "client"
 
 
-def install(parameters: dict[str, Any], wanted: dict[str, Any], fresh: bool) -> None:
+def install(parameters: dict[str, Any], marker_content: dict[str, Any], fresh: bool) -> None:
     """Make the environment, or bring it up to date, and mark it whole.
 
     :param parameters: parameters of the module.
-    :param wanted: content of the marker.
+    :param marker_content: content of the marker.
     :param fresh: whether to begin from nothing.
     :raises MakeError: a step failed; the environment carries no marker then.
     """
@@ -90,7 +90,7 @@ def install(parameters: dict[str, Any], wanted: dict[str, Any], fresh: bool) -> 
     ]  # fmt: skip
     locked, own = (
         ["--requirement", str(wheels / f"{name}.txt")]
-        for name in (lock_of(wanted["extras"]), "own")
+        for name in (lock_of(marker_content["extras"]), "own")
     )
     if parameters["index"]:
         run([*pip, "--requirement", str(wheels / "build.txt")], "installing what builds wheels")
@@ -100,7 +100,7 @@ def install(parameters: dict[str, Any], wanted: dict[str, Any], fresh: bool) -> 
         run([*pip, "--force-reinstall", "--no-deps", *own], "replacing the report")
     run([str(path / "bin" / "python"), "-I", "-c", "import mirror_report"], "loading the report")
     marker = path / f"{MARKER}.part"
-    marker.write_text(json.dumps(wanted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    marker.write_text(json.dumps(marker_content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     marker.replace(path / MARKER)
 
 
@@ -126,12 +126,12 @@ def main() -> None:
     kept = [] if fresh else present.get("extras", [])
     extras = sorted({*kept, *parameters["extras"]})
     lock = parameters["locks"][lock_of(extras)]
-    wanted = {"source": parameters["source"], "python": python, "extras": extras, "lock": lock}
-    changed = present != wanted
+    marker = {"source": parameters["source"], "python": python, "extras": extras, "lock": lock}
+    changed = present != marker
     spark = "spark" in extras and ("spark" not in kept or present.get("lock") != lock)
     try:
         if changed and not module.check_mode:
-            install(parameters, wanted, fresh)
+            install(parameters, marker, fresh)
         if not module.check_mode:
             shutil.rmtree(parameters["wheels"], ignore_errors=True)
     except (MakeError, OSError) as error:

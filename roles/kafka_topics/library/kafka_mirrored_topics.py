@@ -109,8 +109,8 @@ def main() -> None:
         with admin_client(module.params["target"], timeout) as admin:
             brokers = len(admin.describe_cluster()["brokers"])
             target = topics(admin)
-            wanted = wanted_topics(source, module.params["include"], brokers, configs)
-            for topic in wanted:
+            mirrored = wanted_topics(source, module.params["include"], brokers, configs)
+            for topic in mirrored:
                 existing = target.get(topic.name)
                 # An existing topic keeps its replicas and configs: they are the target's own.
                 need = topic if existing is None else Wanted(topic.name, topic.partitions)
@@ -130,7 +130,7 @@ def main() -> None:
         module.fail_json(msg=f"include {module.params['include']!r}: {error}")
     module.exit_json(
         changed=bool(created or grown),
-        matched=[topic.name for topic in wanted],
+        matched=[topic.name for topic in mirrored],
         created=created,
         grown=grown,
         refused=refused,

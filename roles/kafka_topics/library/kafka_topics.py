@@ -100,11 +100,11 @@ def main() -> None:
     refused = []
     try:
         with admin_client(module.params["connection"], module.params["timeout"]) as admin:
-            known = topics(admin)
-            for wanted in every:
+            existing = topics(admin)
+            for topic in every:
                 try:
-                    taken[wanted.name] = reconcile(
-                        admin, known.get(wanted.name), wanted, module.check_mode
+                    taken[topic.name] = reconcile(
+                        admin, existing.get(topic.name), topic, module.check_mode
                     )
                 except ClusterError as error:
                     refused.append(str(error))
@@ -116,7 +116,7 @@ def main() -> None:
             module.warn(warning)
     if refused:
         module.fail_json(msg="\n".join(refused), changed=changed)
-    pairs = [difference(known.get(topic.name), topic, taken[topic.name]) for topic in every]
+    pairs = [difference(existing.get(topic.name), topic, taken[topic.name]) for topic in every]
     module.exit_json(
         changed=changed,
         created=[name for name, steps in taken.items() if steps.create],
@@ -126,7 +126,7 @@ def main() -> None:
     )
 
 
-def difference(before: Topic | None, wanted: Wanted, steps: Plan) -> dict[str, Any]:
+def difference(before: Topic | None, target: Wanted, steps: Plan) -> dict[str, Any]:
     """What ``--diff`` shows of a topic.
 
     :returns: ``before`` and ``after`` under a header; empty: nothing changes.
@@ -134,10 +134,10 @@ def difference(before: Topic | None, wanted: Wanted, steps: Plan) -> dict[str, A
     if not steps.changes:
         return {}
     old = {"partitions": before.partitions} if before else {}
-    new = {**old, "configs": dict(steps.configs if before else wanted.configs)}
+    new = {**old, "configs": dict(steps.configs if before else target.configs)}
     if steps.create or steps.grow_to:
-        new["partitions"] = steps.grow_to or wanted.partitions
-    header = f"topic {wanted.name}"
+        new["partitions"] = steps.grow_to or target.partitions
+    header = f"topic {target.name}"
     return {"before_header": header, "after_header": header, "before": old, "after": new}
 
 

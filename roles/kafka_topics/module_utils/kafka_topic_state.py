@@ -63,37 +63,37 @@ def config_text(value: Any) -> str | None:
     return str(value)
 
 
-def plan(topic: Topic | None, configs: Mapping[str, Mapping[str, Any]], wanted: Wanted) -> Plan:
+def plan(topic: Topic | None, configs: Mapping[str, Mapping[str, Any]], target: Wanted) -> Plan:
     """Find the steps that make a topic what is wanted.
 
     :param topic: the topic as it is, ``None`` if it does not exist.
     :param configs: its configuration, name to ``value`` and ``config_source``.
-    :param wanted: the topic as it should be; only the configs it names are compared.
+    :param target: the topic as it should be; only the configs it names are compared.
     :returns: the steps; partitions are never removed, replicas never moved.
     :raises ClusterError: a config that the cluster does not know.
     """
     if topic is None:
         return Plan(create=True)
     warnings = []
-    if 0 < wanted.partitions < topic.partitions:
+    if 0 < target.partitions < topic.partitions:
         warnings.append(
-            f"topic {topic.name} has {topic.partitions} partitions, {wanted.partitions} are asked "
+            f"topic {topic.name} has {topic.partitions} partitions, {target.partitions} are asked "
             "for: partitions are never removed"
         )
-    if wanted.replication_factor not in (-1, topic.replication_factor):
+    if target.replication_factor not in (-1, topic.replication_factor):
         warnings.append(
             f"topic {topic.name} has replication factor {topic.replication_factor}, "
-            f"{wanted.replication_factor} is asked for: replicas are not moved, use "
+            f"{target.replication_factor} is asked for: replicas are not moved, use "
             "kafka-reassign-partitions.sh"
         )
     differing: dict[str, str | None] = {}
-    for name, value in wanted.configs.items():
+    for name, value in target.configs.items():
         if name not in configs:
             raise ClusterError(f"topic {topic.name}: the cluster knows no topic config {name}")
         own = configs[name]["config_source"] == "DYNAMIC_TOPIC_CONFIG"
         if (own and configs[name]["value"] != value) or (not own and value is not None):
             differing[name] = value
-    grow_to = wanted.partitions if wanted.partitions > topic.partitions else None
+    grow_to = target.partitions if target.partitions > topic.partitions else None
     return Plan(grow_to=grow_to, configs=differing, warnings=tuple(warnings))
 
 
@@ -122,27 +122,27 @@ def _configs(admin: Any, name: str) -> dict[str, Any]:
     return dict(admin.describe_configs([topic], config_filter="all")["topic"][name])
 
 
-def _apply(admin: Any, wanted: Wanted, steps: Plan, check: bool) -> None:
+def _apply(admin: Any, target: Wanted, steps: Plan, check: bool) -> None:
     if steps.create:
         admin.create_topics(
             {
-                wanted.name: {
-                    "num_partitions": wanted.partitions,
-                    "replication_factor": wanted.replication_factor,
-                    "configs": {k: v for k, v in wanted.configs.items() if v is not None},
+                target.name: {
+                    "num_partitions": target.partitions,
+                    "replication_factor": target.replication_factor,
+                    "configs": {k: v for k, v in target.configs.items() if v is not None},
                 }
             },
             validate_only=check,
             wait_for_metadata=not check,
         )
     if steps.grow_to is not None:
-        admin.create_partitions({wanted.name: steps.grow_to}, validate_only=check)
+        admin.create_partitions({target.name: steps.grow_to}, validate_only=check)
     if steps.configs:
         answer = admin.alter_configs(
             [
                 ConfigResource(
                     ConfigResourceType.TOPIC,
-                    wanted.name,
+                    target.name,
                     {
                         name: (AlterConfigOp.DELETE, None) if value is None else value
                         for name, value in steps.configs.items()
@@ -150,39 +150,39 @@ def _apply(admin: Any, wanted: Wanted, steps: Plan, check: bool) -> None:
                 )
             ],
             validate_only=check,
-        )["topic"][wanted.name]
+        )["topic"][target.name]
         if answer != "OK":
-            raise ClusterError(f"topic {wanted.name}: {answer}")
+            raise ClusterError(f"topic {target.name}: {answer}")
 
 
-def reconcile(admin: Any, topic: Topic | None, wanted: Wanted, check: bool) -> Plan:
+def reconcile(admin: Any, topic: Topic | None, target: Wanted, check: bool) -> Plan:
     """Make a topic what is wanted.
 
     :param admin: a connected admin client.
     :param topic: the topic as it is, ``None`` if it does not exist.
-    :param wanted: the topic as it should be.
+    :param target: the topic as it should be.
     :param check: let the broker validate the steps without doing them.
     :returns: the steps that were taken (or would be).
     :raises TopicRefusedError: no such topic can be: its name collides with another, or a policy is
         against it.
     :raises ClusterError: the broker refused a step; the message says which and why.
     """
-    known = _configs(admin, wanted.name) if topic is not None and wanted.configs else {}
-    steps = plan(topic, known, wanted)
+    configs = _configs(admin, target.name) if topic is not None and target.configs else {}
+    steps = plan(topic, configs, target)
     if not steps.changes:
         return steps
     try:
-        _apply(admin, wanted, steps, check)
+        _apply(admin, target, steps, check)
     except (errors.TopicAlreadyExistsError, errors.InvalidPartitionsError) as error:
         # Another host of the same flow may have been faster.
-        again = topics(admin).get(wanted.name)
+        again = topics(admin).get(target.name)
         if again is None or again == topic:
-            raise ClusterError(f"topic {wanted.name}: {reason(error)}") from error
-        return reconcile(admin, again, wanted, check)
+            raise ClusterError(f"topic {target.name}: {reason(error)}") from error
+        return reconcile(admin, again, target, check)
     except (errors.InvalidTopicError, errors.PolicyViolationError) as error:
-        raise TopicRefusedError(f"topic {wanted.name}: {reason(error)}") from error
+        raise TopicRefusedError(f"topic {target.name}: {reason(error)}") from error
     except errors.KafkaError as error:
-        raise ClusterError(f"topic {wanted.name}: {reason(error)}") from error
+        raise ClusterError(f"topic {target.name}: {reason(error)}") from error
     return steps
 
 

@@ -133,7 +133,7 @@ SECRET = re.compile("(?i)password|jaas|secret|credential|token|key$")
 
 
 @dataclass(frozen=True)
-class Found:
+class Connector:
     """A connector as Connect describes it."""
 
     name: str
@@ -183,23 +183,21 @@ def path(name: str, *rest: str) -> str:
     return "/".join(["/connectors", urllib.parse.quote(name, safe=""), *rest])
 
 
-def found(connect: Connect) -> dict[str, Found]:
+def deployed(connect: Connect) -> dict[str, Connector]:
     """Every connector of the cluster."""
     listed, states = connect.connectors("info"), connect.connectors("status")
+    connectors = {}
     with answer_of_a_worker():
-        return {
-            name: found_of(name, entry["info"], states.get(name, {}).get("status", {}))
-            for name, entry in listed.items()
-        }
-
-
-def found_of(name: str, info: Mapping[str, Any], status: Mapping[str, Any]) -> Found:
-    """A connector by what Connect tells of it."""
-    own = status.get("connector", {})
-    tasks = [{**task, "id": task["id"], "state": task["state"]} for task in status.get("tasks", [])]
-    return Found(
-        name, {**info["config"]}, own.get("state", "UNASSIGNED"), own.get("trace", ""), tasks
-    )
+        for name, entry in listed.items():
+            status = states.get(name, {}).get("status", {})
+            own = status.get("connector", {})
+            connectors[name] = Connector(
+                name, {**entry["info"]["config"]}, own.get("state", "UNASSIGNED"),
+                own.get("trace", ""),
+                [{**task, "id": task["id"], "state": task["state"]}
+                 for task in status.get("tasks", [])],
+            )  # fmt: skip
+    return connectors
 
 
 def release(text: str) -> tuple[int, ...]:
@@ -217,7 +215,7 @@ def version_of(connect: Connect, given: Mapping[str, Any]) -> str:
             f"the workers run Kafka {version}: MirrorMaker 2 works from {given['oldest']} on; "
             "upgrade them first"
         )
-    needed = {wanted["config"]["connector.class"] for wanted in given["connectors"]}
+    needed = {each["config"]["connector.class"] for each in given["connectors"]}
     if lacking := sorted(needed - plugins):
         raise RestError(
             f"the workers have no {', '.join(lacking)}: put Kafka's connect-mirror library where "
@@ -226,16 +224,15 @@ def version_of(connect: Connect, given: Mapping[str, Any]) -> str:
     return version
 
 
-def refuse_new_names(given: Mapping[str, Any], there: Mapping[str, Found]) -> None:
+def refuse_new_names(given: Mapping[str, Any], present: Mapping[str, Connector]) -> None:
     """Refuse what would mirror everything again.
 
     :raises RestError: a name or an alias is another than the one that positions are kept under.
     """
-    wanted = {each["name"]: each for each in given["connectors"]}
-    for name, each in wanted.items():
-        config = each["config"]
-        before = there.get(name)
-        if before is not None:
+    names = {each["name"] for each in given["connectors"]}
+    for each in given["connectors"]:
+        name, config = each["name"], each["config"]
+        if before := present.get(name):
             for key in ("connector.class", *ALIASES):
                 if before.config.get(key) != config[key]:
                     raise RestError(
@@ -247,10 +244,10 @@ def refuse_new_names(given: Mapping[str, Any], there: Mapping[str, Found]) -> No
             continue
         if config[given["mark"]] in given["accept_new_names"]:
             continue
-        for other in there.values():
+        for other in present.values():
             same = other.config.get(given["mark"]) == config[given["mark"]]
             same = same and other.config.get("connector.class") == config["connector.class"]
-            if same and other.name not in wanted:
+            if same and other.name not in names:
                 raise RestError(
                     f"{other.name} would become {name}: positions are kept under the name, so "
                     f"everything would be mirrored again; keep it by {each['kind']}: {other.name} "
@@ -259,16 +256,16 @@ def refuse_new_names(given: Mapping[str, Any], there: Mapping[str, Found]) -> No
                 )
 
 
-def settled(given: Mapping[str, Any], there: Mapping[str, Found]) -> list[dict[str, Any]]:
-    """The wanted connectors, with what stays as it is."""
-    found = []
+def settled(given: Mapping[str, Any], present: Mapping[str, Connector]) -> list[dict[str, Any]]:
+    """The connectors that are declared, with what stays as it is."""
+    connectors = []
     for each in given["connectors"]:
-        before = there[each["name"]].config if each["name"] in there else {}
+        before = present[each["name"]].config if each["name"] in present else {}
         stays = {
             key: before[key] for key in each["kept"] if key in before and key in each["config"]
         }
-        found.append({**each, "config": {**each["config"], **stays}})
-    return found
+        connectors.append({**each, "config": {**each["config"], **stays}})
+    return connectors
 
 
 def masked(config: Mapping[str, str] | None) -> dict[str, str]:
@@ -298,20 +295,20 @@ def validate(connect: Connect, name: str, config: Mapping[str, str]) -> None:
 
 def reconcile(connect: Connect, given: Mapping[str, Any], *, check: bool) -> Outcome:
     """Send what differs, and bring each connector into its state."""
-    done, there = Outcome(), found(connect)
+    done, present = Outcome(), deployed(connect)
     if given["state"] == "absent":
         for each in given["connectors"]:
-            before = there.get(each["name"])
+            before = present.get(each["name"])
             if before is None or given["mark"] not in before.config:
                 continue
             done.removed.append(each["name"])
             if not check:
                 connect.ask("DELETE", path(each["name"]))
         return done
-    refuse_new_names(given, there)
+    refuse_new_names(given, present)
     for each in given["connectors"]:
         name, config = each["name"], each["config"]
-        if name not in there or dict(there[name].config) != config:
+        if name not in present or dict(present[name].config) != config:
             validate(connect, name, config)
             done.sent.append(name)
     for each in given["connectors"]:
@@ -320,7 +317,7 @@ def reconcile(connect: Connect, given: Mapping[str, Any], *, check: bool) -> Out
             connect.ask("PUT", path(name, "config"), each["config"])
     verb = {"running": "resume", "paused": "pause", "stopped": "stop"}[given["state"]]
     for each in given["connectors"]:
-        state = there[each["name"]].state if each["name"] in there else "RUNNING"
+        state = present[each["name"]].state if each["name"] in present else "RUNNING"
         idle = state in ("PAUSED", "STOPPED")
         if state != RUNNING[given["state"]] and (idle or given["state"] != "running"):
             done.moved.append(each["name"])
@@ -329,7 +326,7 @@ def reconcile(connect: Connect, given: Mapping[str, Any], *, check: bool) -> Out
     return done
 
 
-def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[str, Found]:
+def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[str, Connector]:
     """Wait until everything is in its state; what failed is restarted once.
 
     What was changed has to stay in its state for a while. A source connector without tasks copies
@@ -338,11 +335,11 @@ def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[st
     :raises RestError: it is not in its state in time, with why.
     """
     deadline = time.monotonic() + given["patience"]
-    wanted = RUNNING[given["state"]]
+    state = RUNNING[given["state"]]
     since = None
     while True:
-        there = found(connect)
-        own = [there[each["name"]] for each in given["connectors"] if each["name"] in there]
+        present = deployed(connect)
+        own = [present[each["name"]] for each in given["connectors"] if each["name"] in present]
         lacking = [] if len(own) == len(given["connectors"]) else ["not all of them are there"]
         for each in own:
             if each.failed and each.name not in done.restarted:
@@ -350,7 +347,7 @@ def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[st
                 connect.ask(
                     "POST", path(each.name, "restart"), includeTasks="true", onlyFailed="true"
                 )
-            lacking += each.failed or _unlike(each, wanted)
+            lacking += each.failed or _unlike(each, state)
         now = time.monotonic()
         if lacking:
             since = None
@@ -359,22 +356,22 @@ def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[st
         else:
             since = since or now
             if now - since >= STEADY_SECONDS or not done.changed:
-                return there
+                return present
         connect.pause()
 
 
-def _unlike(each: Found, wanted: str) -> list[str]:
-    if each.state != wanted:
+def _unlike(each: Connector, expected: str) -> list[str]:
+    if each.state != expected:
         return [f"{each.name} is {each.state}"]
-    if wanted == "STOPPED":
+    if expected == "STOPPED":
         return []
     lacking = [
         f"task {task['id']} of {each.name} is {task['state']}"
         for task in each.tasks
-        if task["state"] != wanted
+        if task["state"] != expected
     ]
     copies = each.config["connector.class"].endswith("MirrorSourceConnector")
-    if copies and not each.tasks and wanted == "RUNNING":
+    if copies and not each.tasks and expected == "RUNNING":
         lacking.append(
             f"{each.name} has no task: no topic matches, or the source cannot be reached; look "
             "into the journal of the workers"
@@ -383,37 +380,37 @@ def _unlike(each: Found, wanted: str) -> list[str]:
 
 
 def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
-    """Bring a cluster's connectors to what is wanted.
+    """Bring a cluster's connectors to what is declared.
 
     :param given: parameters of the module.
     :param check: change nothing.
     :returns: what the module answers.
     :raises RestError: it cannot be, or is not in time.
     """
-    wanted = {each["name"]: each["config"] for each in given["connectors"]}
+    declared = {each["name"]: each["config"] for each in given["connectors"]}
     with connected(given) as connect:
         if check and not given["required"] and not answers(connect):
-            sent = [] if given["state"] == "absent" else list(wanted)
+            sent = [] if given["state"] == "absent" else list(declared)
             return {
                 "changed": bool(sent), "version": "", "sent": sent, "restarted": [], "states": {},
-                "undeclared": {}, "diff": [difference(name, None, wanted[name]) for name in sent],
+                "undeclared": {}, "diff": [difference(name, None, declared[name]) for name in sent],
             }  # fmt: skip
         version = version_of(connect, given)
-        before = found(connect)
+        before = deployed(connect)
         given = {**given, "connectors": settled(given, before)}
         done = reconcile(connect, given, check=check)
         at_once = given["state"] == "absent" or check
-        there = found(connect) if at_once else settle(connect, given, done)
+        present = deployed(connect) if at_once else settle(connect, given, done)
     after = {each["name"]: each["config"] for each in given["connectors"]}
     return {
         "changed": done.changed,
         "version": version,
         "sent": done.sent,
         "restarted": done.restarted,
-        "states": {name: there[name].shown for name in after if name in there},
+        "states": {name: present[name].shown for name in after if name in present},
         "undeclared": {
             name: each.shown
-            for name, each in sorted(there.items())
+            for name, each in sorted(present.items())
             if given["mark"] in each.config and name not in after
         },
         "diff": [

@@ -40,10 +40,10 @@ def _mebibytes(name: str, size: object, unit: str) -> float:
 
     :param unit: of a number that names none.
     """
-    found = re.fullmatch(r"(\d+)([bkmgt]?)b?", str(size).strip().lower())
-    if found is None:
+    parts = re.fullmatch(r"(\d+)([bkmgt]?)b?", str(size).strip().lower())
+    if parts is None:
         raise AnsibleFilterError(f"{name}: {size!r} is no size such as 512m or 2g; set one")
-    return int(found[1]) * {**MIB, "b": 1 / 1024**2}[found[2] or unit]
+    return int(parts[1]) * {**MIB, "b": 1 / 1024**2}[parts[2] or unit]
 
 
 def mirror_report_spark_problems(
@@ -55,13 +55,13 @@ def mirror_report_spark_problems(
     :returns: messages that name the variable and the cure, and hold no secret.
     """
     rules = _rules()
-    found: list[str] = [*rules.problems(str(master), properties)]
+    problems: list[str] = [*rules.problems(str(master), properties)]
     if rules.takes_secret(str(master)) and not secrets.get(rules.SECRET):
-        found.append(
+        problems.append(
             f"mirror_report_spark_secrets: {rules.SECRET} is missing, which {master} must ask for; "
             "take it from a vault"
         )
-    return found
+    return problems
 
 
 def mirror_report_executor_problems(
@@ -74,27 +74,27 @@ def mirror_report_executor_problems(
     :param user: who executes, and owns the credentials.
     :returns: messages that name the variable and the cure.
     """
-    found = []
+    problems = []
     for host, users in places.items():
         if user not in users:
-            found.append(f"{host} has no user {user}")
+            problems.append(f"{host} has no user {user}")
             continue
         number, shell = users[user][1], users[user][5]
         others = sorted(name for name, it in users.items() if it[1] == number and name != user)
         if others:
-            found.append(f"{host}: {user} has the number {number} of {', '.join(others)}")
+            problems.append(f"{host}: {user} has the number {number} of {', '.join(others)}")
         if shell.rpartition("/")[2] not in {"nologin", "false"}:
             shown = shell or "unset"
-            found.append(f"{host}: somebody may log in as {user}, whose shell is {shown}")
+            problems.append(f"{host}: somebody may log in as {user}, whose shell is {shown}")
     numbers = {host: users[user][1] for host, users in places.items() if user in users}
     if len(set(numbers.values())) > 1:
         told = ", ".join(f"{number} on {host}" for host, number in numbers.items())
-        found.append(f"{user} has more than one number: {told}")
+        problems.append(f"{user} has more than one number: {told}")
     return [
         f"mirror_report_executor_credentials: {problem}. On each host make a user {user} with one "
         "and the same number, which no other user has, and the shell /usr/sbin/nologin; run "
         "Spark's workers as that user; or set it to false"
-        for problem in found
+        for problem in problems
     ]
 
 
@@ -129,12 +129,12 @@ def timers_elapsed(shown: str) -> list[str]:
     return [unit["Id"] for unit in _units(shown) if unit.get("SubState") == "elapsed"]
 
 
-def timers_as_wanted(shown: str, wanted: Mapping[str, bool]) -> bool:
+def timers_as_wanted(shown: str, runs_by_timer: Mapping[str, bool]) -> bool:
     """Whether systemd knows the units as they are written and runs the timers that are wanted.
 
     :param shown: what ``systemctl show`` printed of the units: Id, ActiveState, SubState,
         UnitFileState, NeedDaemonReload.
-    :param wanted: name of a timer to whether it runs.
+    :param runs_by_timer: name of a timer to whether it runs.
     """
     units = {unit.get("Id", ""): unit for unit in _units(shown)}
     if timers_elapsed(shown) or any(u.get("NeedDaemonReload") == "yes" for u in units.values()):
@@ -142,7 +142,7 @@ def timers_as_wanted(shown: str, wanted: Mapping[str, bool]) -> bool:
     on = {"ActiveState": "active", "UnitFileState": "enabled"}
     return all(
         (units.get(timer, {}).get(name) == value) == runs
-        for timer, runs in wanted.items()
+        for timer, runs in runs_by_timer.items()
         for name, value in on.items()
     )
 

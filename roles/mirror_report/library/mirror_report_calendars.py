@@ -95,10 +95,10 @@ def main() -> None:
         answer: tuple[int, str, str] = module.run_command(command, environ_update=environment)
         return answer
 
-    found, wrong = {}, []
+    intervals, wrong = {}, []
     for name, calendar in module.params["calendars"].items():
         try:
-            found[name] = interval(run, str(calendar))
+            intervals[name] = interval(run, str(calendar))
         except ValueError as error:
             wrong.append(f"{name}: {str(calendar)!r} {error}")
     if wrong:
@@ -106,7 +106,7 @@ def main() -> None:
             msg=f"{'; '.join(wrong)}. Write it as OnCalendar of a systemd timer takes it, for "
             f"example {EXAMPLE}; `systemd-analyze calendar` judges it. Nothing was changed"
         )
-    module.exit_json(changed=False, intervals=found)
+    module.exit_json(changed=False, intervals=intervals)
 
 
 if __name__ == "__main__":

@@ -25,16 +25,18 @@ def web_certificate_problems(certificate: str, key: str) -> list[str]:
         first = x509.load_pem_x509_certificates(str(certificate).encode())[0]
     except ValueError:
         return [f"{CERTIFICATE}: holds no certificate as PEM text; look the file up"]
-    found = []
+    problems = []
     if first.not_valid_after_utc <= datetime.datetime.now(datetime.UTC):
-        found.append(f"{CERTIFICATE}: expired on {first.not_valid_after_utc:%F %R} UTC; renew it")
+        problems.append(
+            f"{CERTIFICATE}: expired on {first.not_valid_after_utc:%F %R} UTC; renew it"
+        )
     try:
         public: Any = serialization.load_pem_private_key(str(key).encode(), None).public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        return [*found, f"{KEY}: is no key as PEM text without a password; look the file up"]
+        return [*problems, f"{KEY}: is no key as PEM text without a password; look the file up"]
     if public != first.public_key():
-        found.append(f"{KEY}: does not belong to {CERTIFICATE}; set both to those of one pair")
-    return found
+        problems.append(f"{KEY}: does not belong to {CERTIFICATE}; set both to those of one pair")
+    return problems
 
 
 def web_user_problems(users: Mapping[str, Any]) -> list[str]:
@@ -45,21 +47,21 @@ def web_user_problems(users: Mapping[str, Any]) -> list[str]:
     :param users: name to password, SECRET.
     :returns: messages that name the variable and the cure, and hold no password.
     """
-    found = []
+    problems = []
     for name, password in users.items():
         shown = ascii(str(name))[1:-1]
         if not str(name).isprintable() or not name or set(str(name)) & set(": "):
-            found.append(
+            problems.append(
                 f"{USERS}: '{shown}' is no name; use printable characters, no colon or blank"
             )
         if not isinstance(password, str) or len(password) < SHORTEST:
-            found.append(f"{USERS}: the password of {shown} needs {SHORTEST} characters or more")
+            problems.append(f"{USERS}: the password of {shown} needs {SHORTEST} characters or more")
         elif not password.isprintable():
-            found.append(
+            problems.append(
                 f"{USERS}: the password of {shown} holds a control or invisible character, such as "
                 "a line break at its end; remove it"
             )
-    return found
+    return problems
 
 
 class FilterModule:

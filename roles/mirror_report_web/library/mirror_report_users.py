@@ -71,9 +71,9 @@ def crypt(password: str, setting: str) -> str:
     return str(answer.decode("ascii"))
 
 
-def verified(password: str, known: str) -> bool:
+def verified(password: str, hashed: str) -> bool:
     """Whether a hash as this module writes it is that of a password."""
-    return known.startswith("$6$") and hmac.compare_digest(crypt(password, known), known)
+    return hashed.startswith("$6$") and hmac.compare_digest(crypt(password, hashed), hashed)
 
 
 def read(path: Path) -> dict[str, str]:
@@ -82,7 +82,9 @@ def read(path: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError):
         return {}
-    return {name: known for name, colon, known in (line.partition(":") for line in lines) if colon}
+    return {
+        name: hashed for name, colon, hashed in (line.partition(":") for line in lines) if colon
+    }
 
 
 def hashes(users: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
@@ -119,18 +121,20 @@ def main() -> None:
         module.fail_json(msg=f"group: {module.params['group']!r} is not there")
     try:
         present = read(path)
-        wanted = hashes(users, present)
+        users_hashed = hashes(users, present)
         status = path.stat() if path.exists() else None
         access = status and (status.st_mode & 0o7777, status.st_uid, status.st_gid)
-        changed = wanted != present or access != (0o640, 0, group)
+        changed = users_hashed != present or access != (0o640, 0, group)
         if changed and not module.check_mode:
-            write(path, "".join(f"{name}:{known}\n" for name, known in wanted.items()), group)
+            write(
+                path, "".join(f"{name}:{hashed}\n" for name, hashed in users_hashed.items()), group
+            )
     except (PathError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(
         changed=changed,
-        written=[name for name, known in wanted.items() if present.get(name) != known],
-        removed=sorted(set(present) - set(wanted)),
+        written=[name for name, hashed in users_hashed.items() if present.get(name) != hashed],
+        removed=sorted(set(present) - set(users_hashed)),
     )
 
 

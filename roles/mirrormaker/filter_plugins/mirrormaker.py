@@ -50,7 +50,7 @@ def mirrormaker_contents(
     :returns: path to ``content``, ``group`` and ``mode``, as module ``deployed_files`` takes them.
     """
     directory = paths["directory"]
-    known = {
+    contents = {
         **rendered,
         **{f"{directory}/{name}": text for name, text in texts["scripts"].items()},
         **{paths[name]: texts[name] for name in ("logging", "sysconfig", "unit")},
@@ -60,37 +60,37 @@ def mirrormaker_contents(
         f"{directory}/identity.json": {"content": texts["identity"]},
         **{
             path: {"content": (texts["header"] if path in rendered and path.endswith(".properties")
-                               else "") + known[path]}
+                               else "") + contents[path]}
             | ({} if path in for_all else {"group": group, "mode": "0640"})
             for path in started
         },
     }  # fmt: skip
 
 
-def mirrormaker_ownership(found: Mapping[str, Any], release: str) -> dict[str, Any]:
+def mirrormaker_ownership(state: Mapping[str, Any], release: str) -> dict[str, Any]:
     """What the removal of an instance has to know.
 
-    :param found: as module ``service_unit_state`` returns it.
+    :param state: as module ``service_unit_state`` returns it.
     :param release: of Kafka, from which it runs now.
     :returns: ``owner``; ``created_user``, whether the role made its user; ``releases``, those that
         it ever ran from.
     """
-    known = found["directory"]["ownership"] or {}
+    remembered = state["directory"]["ownership"] or {}
     return {
         "owner": "role mirrormaker",
-        "created_user": not found["user_exists"],
-        **known,
-        "releases": sorted({*known.get("releases", ()), release}),
+        "created_user": not state["user_exists"],
+        **remembered,
+        "releases": sorted({*remembered.get("releases", ()), release}),
     }
 
 
-def mirrormaker_foreign(found: Mapping[str, Any], paths: Mapping[str, str]) -> list[str]:
+def mirrormaker_foreign(state: Mapping[str, Any], paths: Mapping[str, str]) -> list[str]:
     """Paths of an instance that somebody else has made.
 
-    :param found: as module ``service_unit_state`` returns it.
+    :param state: as module ``service_unit_state`` returns it.
     :param paths: as filter ``mirror_paths`` returns them.
     """
-    directory, unit = found["directory"], found["unit_file"]
+    directory, unit = state["directory"], state["unit_file"]
     occupied = directory["exists"] and not directory["empty"] and directory["ownership"] is None
     foreign = ((paths["directory"], occupied), (paths["unit"], unit["exists"] and not unit["ours"]))
     return [path for path, is_foreign in foreign if is_foreign]
@@ -208,15 +208,15 @@ def mirrormaker_clusters(
         ``brokers``, by which replication factors are chosen: once, so those that the target had
         then, whichever it has now. ``None``: unknown.
     """
-    seen = [flow for flow in flows if flow["name"] in names]
+    own = [flow for flow in flows if flow["name"] in names]
     source_ids = {
-        flow["source"]: flow["source_cluster_id"] for flow in seen if flow["source_cluster_id"]
+        flow["source"]: flow["source_cluster_id"] for flow in own if flow["source_cluster_id"]
     }
-    target_ids = (flow["target_cluster_id"] for flow in seen if flow["target_cluster_id"])
+    target_ids = (flow["target_cluster_id"] for flow in own if flow["target_cluster_id"])
     target_id = next(target_ids, remembered.get("target_cluster_id"))
     brokers = remembered.get("replication_factor")
     if not brokers or remembered.get("target_cluster_id") != target_id:
-        brokers = next((flow["target_brokers"] for flow in seen if flow["target_brokers"]), None)
+        brokers = next((flow["target_brokers"] for flow in own if flow["target_brokers"]), None)
     return {"source_ids": source_ids, "target_id": target_id, "brokers": brokers}
 
 
@@ -231,18 +231,18 @@ def mirrormaker_identity(
     :param clusters: as :func:`mirrormaker_clusters` returns them.
     :param remembered: the identity that its host remembers; empty on a new host.
     """
-    seen, brokers = clusters["source_ids"], clusters["brokers"]
+    source_ids, brokers = clusters["source_ids"], clusters["brokers"]
     if "source" in identity:
-        source_id = next(iter(seen.values()), remembered.get("source_cluster_id"))
-        known: dict[str, Any] = {"source_cluster_id": source_id}
+        source_id = next(iter(source_ids.values()), remembered.get("source_cluster_id"))
+        sources: dict[str, Any] = {"source_cluster_id": source_id}
     else:
         former = remembered.get("source_cluster_ids") or {}
-        kept = {alias: known for alias, known in former.items() if known not in seen.values()}
-        known = {
-            "source_cluster_ids": kept | seen,
+        kept = {alias: of for alias, of in former.items() if of not in source_ids.values()}
+        sources = {
+            "source_cluster_ids": kept | source_ids,
             "replication_factor": min(brokers, REPLICATION_FACTOR) if brokers else None,
         }
-    return {**identity, "target_cluster_id": clusters["target_id"], **known}
+    return {**identity, "target_cluster_id": clusters["target_id"], **sources}
 
 
 def mirrormaker_brokers(flows: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -113,14 +113,14 @@ def properties_of(text: str) -> dict[str, str]:
 
 def version_of(text: str) -> int:
     """Major version in the first line of ``systemctl --version``, 0 if it is not there."""
-    found = re.match(r"systemd (\d+)", text)
-    return int(found.group(1)) if found else 0
+    match = re.match(r"systemd (\d+)", text)
+    return int(match.group(1)) if match else 0
 
 
 def fingerprint_of(environment: bytes) -> str:
     """The fingerprint in a process environment as in ``/proc/<pid>/environ``, or nothing."""
-    found = re.search(rb"(?:^|\0)" + FINGERPRINT.encode() + rb"=([^\0]*)", environment)
-    return found.group(1).decode("ascii", "replace") if found else ""
+    match = re.search(rb"(?:^|\0)" + FINGERPRINT.encode() + rb"=([^\0]*)", environment)
+    return match.group(1).decode("ascii", "replace") if match else ""
 
 
 def newer_than(started: float, now: float, times: Mapping[str, float]) -> list[str]:

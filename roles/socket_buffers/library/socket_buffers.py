@@ -71,7 +71,7 @@ def written(limits: Limits) -> dict[str, str]:
     return {key: " ".join(map(str, numbers)) for key, numbers in limits.items()}
 
 
-def wanted(before: Limits, needed: Mapping[str, int]) -> Limits:
+def raised(before: Limits, needed: Mapping[str, int]) -> Limits:
     """Limits that hold what is needed, and never less than before."""
     return {
         key: (*before[key][:-1], max(before[key][-1], needed[side])) for key, side in KEYS.items()
@@ -80,10 +80,10 @@ def wanted(before: Limits, needed: Mapping[str, int]) -> Limits:
 
 def content(before: Limits, after: Limits) -> str:
     """The file: what was before as comments, what is raised as settings; empty if nothing is."""
-    raised = [key for key in KEYS if after[key] != before[key]]
+    higher = [key for key in KEYS if after[key] != before[key]]
     old, new = written(before), written(after)
-    comments = "".join(f"# before {key} = {old[key]}\n" for key in raised)
-    return HEAD + comments + "".join(f"{key} = {new[key]}\n" for key in raised) if raised else ""
+    comments = "".join(f"# before {key} = {old[key]}\n" for key in higher)
+    return HEAD + comments + "".join(f"{key} = {new[key]}\n" for key in higher) if higher else ""
 
 
 def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
@@ -97,12 +97,12 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     """
     path, now = Path(given["file"]), in_kernel()
     with existing(path) as entry:
-        there = (entry.read() or b"").decode("utf-8")
-        remembered = {key: tuple(map(int, some)) for key, *some in BEFORE.findall(there)}
+        present = (entry.read() or b"").decode("utf-8")
+        remembered = {key: tuple(map(int, numbers)) for key, *numbers in BEFORE.findall(present)}
         before = now | {key: remembered[key] for key in KEYS if key in remembered}
-        after = wanted(before, given)
+        after = raised(before, given)
         text = content(before, after)
-        changed = text != there or after != now
+        changed = text != present or after != now
         if changed and not check:
             if text:
                 # First what remembers, then what changes: a run that dies can be undone.
@@ -112,7 +112,12 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
                     place(key).write_text(numbers)
             if not text:
                 entry.remove()
-    shown = {"before": there, "after": text, "before_header": str(path), "after_header": str(path)}
+    shown = {
+        "before": present,
+        "after": text,
+        "before_header": str(path),
+        "after_header": str(path),
+    }
     return {"changed": changed, "limits": written(after), "diff": shown}
 
 

@@ -55,15 +55,15 @@ def names(patterns: Iterable[str], prefix: str = "", taken: str = ".*") -> list[
     :param prefix: what stands before each name.
     :param taken: regular expression of the names that count.
     """
-    found: list[Name] = []
+    named: list[Name] = []
     for pattern in patterns:
         for text, whole in regex.beginnings(pattern):
             if not whole:
                 name = prefix + text
-                found.append((name, "prefixed", True) if name else ("*", "literal", True))
+                named.append((name, "prefixed", True) if name else ("*", "literal", True))
             elif re.fullmatch(taken, text):
-                found.append((prefix + text, "literal", False))
-    return found
+                named.append((prefix + text, "literal", False))
+    return named
 
 
 def topics(flow: Flow, unmirrored: Sequence[str] = (), prefix: str = "") -> list[Name]:

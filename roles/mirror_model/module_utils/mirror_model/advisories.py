@@ -49,7 +49,7 @@ def kafka_advisories(
     if process not in processes:
         raise ModelError(f"process '{process}' is not one of {', '.join(processes)}")
     product = LIBRARY if process == LIBRARY else "Kafka"
-    found = []
+    concerning = []
     for entry in advisories:
         verdict = entry["processes"].get(process)
         if verdict is None or not is_open(version, entry["fixed"], entry.get("since", "0.0.0")):
@@ -59,12 +59,12 @@ def kafka_advisories(
         cure = f"use {fixed}" if fixed else "no fixed release is known here, read the advisory"
         if refused:
             cure += f", or list '{entry['cve']}' in mirror_accept"
-        found.append({
+        concerning.append({
             "cve": entry["cve"],
             "text": f"{entry['cve']} ({product} {version}): {entry['text']}; {cure}",
             "refused": refused,
         })  # fmt: skip
-    return found
+    return concerning
 
 
 def site_advisories(

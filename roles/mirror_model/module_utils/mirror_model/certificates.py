@@ -101,13 +101,13 @@ def _of_names(
         names += map(str, extension.value.get_values_for_type(x509.IPAddress))
     except x509.ExtensionNotFound:
         names = []
-    known = {name.lower() for name in names}
-    for wanted, why in hosts.items():
-        if not {wanted.lower(), f"*.{wanted.partition('.')[2].lower()}"} & known:
+    certified = {name.lower() for name in names}
+    for host, why in hosts.items():
+        if not {host.lower(), f"*.{host.partition('.')[2].lower()}"} & certified:
             yield (
-                f"{named.certificate}: does not name {wanted} ({why}), but "
+                f"{named.certificate}: does not name {host} ({why}), but "
                 f"{', '.join(names) or 'nobody'}; issue it with the subject alternative name "
-                f"{wanted}"
+                f"{host}"
             )
 
 
@@ -118,13 +118,13 @@ def _of_purpose(
         extension = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
     except x509.ExtensionNotFound:
         return
-    wanted = {"serverAuth": ExtendedKeyUsageOID.SERVER_AUTH}
+    usages = {"serverAuth": ExtendedKeyUsageOID.SERVER_AUTH}
     if client:
-        wanted["clientAuth"] = ExtendedKeyUsageOID.CLIENT_AUTH
-    if not set(wanted.values()) <= set(extension.value):
+        usages["clientAuth"] = ExtendedKeyUsageOID.CLIENT_AUTH
+    if not set(usages.values()) <= set(extension.value):
         yield (
             f"{named.certificate}: may not be used for what the server does with it; issue it with "
-            f"the extended key usage {' and '.join(wanted)}, or without any"
+            f"the extended key usage {' and '.join(usages)}, or without any"
         )
 
 

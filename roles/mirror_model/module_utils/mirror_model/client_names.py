@@ -92,7 +92,7 @@ def validate_names(
     validation: Validation,
     path: str,
     properties: Properties,
-    known: frozenset[str],
+    readable: frozenset[str],
     prefix: str = "",
     owned: Mapping[str, str] = OWNED_KEYS,
 ) -> None:
@@ -103,7 +103,7 @@ def validate_names(
     :param validation: where problems are noted.
     :param path: the variable that holds the properties.
     :param properties: name to value, the prefix taken off.
-    :param known: names the client knows.
+    :param readable: names the client knows.
     :param prefix: what stands before the names in the inventory.
     :param owned: names the model writes, and what to do instead.
     """
@@ -116,5 +116,5 @@ def validate_names(
             validation.refuse(f"{where}: is no longer read by any client; {CURES[name]}")
         elif name in SECRET_KEYS and not str(value or "${").startswith("${"):
             validation.refuse(f"{where}: a secret must not stand in clear; {SECRET_KEYS[name]}")
-        elif name not in known and (near := difflib.get_close_matches(name, known, 1, 0.85)):
+        elif name not in readable and (near := difflib.get_close_matches(name, readable, 1, 0.85)):
             validation.warn(f"{where}: Kafka does not know it; did you mean '{near[0]}'?")

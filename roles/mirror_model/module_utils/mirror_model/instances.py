@@ -161,11 +161,17 @@ def mirror_identity_changes(remembered: Mapping[str, Any], current: Mapping[str,
     ]
     before: dict[str, str] = remembered.get("source_cluster_ids") or {}
     after: dict[str, str] = current.get("source_cluster_ids") or {}
-    new_names = {known: alias for alias, known in after.items() if known and alias not in before}
-    for alias, known in before.items():
+    new_names = {
+        cluster_id: alias
+        for alias, cluster_id in after.items()
+        if cluster_id and alias not in before
+    }
+    for alias, cluster_id in before.items():
         now = after.get(alias)
-        if known and now and now != known:
-            changes.append(f"cluster id of source {alias} {known} -> {now}")
-        elif alias not in after and known in new_names:
-            changes.append(f"alias of source cluster {known} {alias} -> {new_names[known]}")
+        if cluster_id and now and now != cluster_id:
+            changes.append(f"cluster id of source {alias} {cluster_id} -> {now}")
+        elif alias not in after and cluster_id in new_names:
+            changes.append(
+                f"alias of source cluster {cluster_id} {alias} -> {new_names[cluster_id]}"
+            )
     return changes

@@ -145,10 +145,10 @@ def release(version: Any) -> tuple[int, int, int]:
 
     :raises ModelError: not of the form 3.9.2.
     """
-    found = re.fullmatch(r"([0-9]+)\.([0-9]+)\.([0-9]+)", str(version))
-    if found is None:
+    numbers = re.fullmatch(r"([0-9]+)\.([0-9]+)\.([0-9]+)", str(version))
+    if numbers is None:
         raise ModelError(f"Kafka version '{version}': write three numbers, such as 3.9.2")
-    return int(found[1]), int(found[2]), int(found[3])
+    return int(numbers[1]), int(numbers[2]), int(numbers[3])
 
 
 def line_of(version: Any) -> str:

@@ -45,9 +45,9 @@ class Key:
     engines: tuple[str, ...] = ()
 
 
-def suggestion(word: object, known: Iterable[str]) -> str:
+def suggestion(word: object, choices: Iterable[str]) -> str:
     """The end of a message about an unknown word: the nearest known one, or all of them."""
-    names = sorted(known)
+    names = sorted(choices)
     if near := difflib.get_close_matches(str(word), names, n=1, cutoff=0.6):
         return f"did you mean '{near[0]}'?"
     return f"known: {', '.join(names)}" if names else "none is defined"
@@ -65,10 +65,10 @@ def check_map(path: str, value: Any, keys: tuple[Key, ...], refuse: Refuse) -> b
     if not isinstance(value, Mapping):
         refuse(f"{path}: must be a map; its keys are {', '.join(key.name for key in keys)}")
         return False
-    known = {key.name: key for key in keys}
+    by_name = {key.name: key for key in keys}
     for name in value:
-        if name not in known:
-            refuse(f"{path}: unknown key '{name}'; {suggestion(name, known)}")
+        if name not in by_name:
+            refuse(f"{path}: unknown key '{name}'; {suggestion(name, by_name)}")
     for key in keys:
         if value.get(key.name) is not None:
             check_value(f"{path}.{key.name}", value[key.name], key, refuse)
@@ -140,8 +140,8 @@ def member(variable: str, members: Any, name: str) -> Any:
     :raises ModelError: the name is not defined; the message names the variable.
     """
     if not isinstance(members, Mapping) or name not in members:
-        known = members if isinstance(members, Mapping) else ()
-        raise ModelError(f"{variable}: '{name}' is not defined; {suggestion(name, known)}")
+        names = members if isinstance(members, Mapping) else ()
+        raise ModelError(f"{variable}: '{name}' is not defined; {suggestion(name, names)}")
     return members[name]
 
 

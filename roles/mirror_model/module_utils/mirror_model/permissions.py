@@ -63,12 +63,12 @@ def _kept_out(site: Site, rows: Sequence[Row]) -> list[Row]:
         first.setdefault(place, kept)
         keeper = principal_of(site.clusters, kept.alias, as_whom[kept.owner])
         keepers.setdefault(place, set()).add(keeper)
-    found: list[Row] = []
+    denied: list[Row] = []
     for place, kept in first.items():
-        there = aliases_of(site.clusters, kept.alias)
-        on_cluster = [row for row in rows if row["cluster"] in there]
-        found += _denied(on_cluster, kept, keepers[place])
-    return found
+        aliases = aliases_of(site.clusters, kept.alias)
+        on_cluster = [row for row in rows if row["cluster"] in aliases]
+        denied += _denied(on_cluster, kept, keepers[place])
+    return denied
 
 
 def _denied(rows: Sequence[Row], kept: Kept, keepers: Collection[str | None]) -> list[Row]:
@@ -77,7 +77,7 @@ def _denied(rows: Sequence[Row], kept: Kept, keepers: Collection[str | None]) ->
     :param rows: the permissions on the cluster of what is kept.
     :param keepers: the owners' principals; whoever is one of them as well is let be.
     """
-    found: dict[tuple[str, str], Row] = {}
+    denials: dict[tuple[str, str], Row] = {}
     for row in rows:
         if row["principal"] in keepers:
             continue
@@ -88,8 +88,8 @@ def _denied(rows: Sequence[Row], kept: Kept, keepers: Collection[str | None]) ->
                 "why": f"{why} of {kept.owner}",
             }  # fmt: skip
             if row["resource"] == kept.resource and acls.covers(row, denied):
-                found.setdefault((row["principal"], operation), denied)
-    return list(found.values())
+                denials.setdefault((row["principal"], operation), denied)
+    return list(denials.values())
 
 
 def flow_permissions(flow: Flow, engine: Engine, owner: Owner, identity: str) -> list[Row]:

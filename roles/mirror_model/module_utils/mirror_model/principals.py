@@ -61,7 +61,7 @@ def subject_of(certificate: str) -> str:
     from cryptography import x509  # noqa: PLC0415
 
     try:
-        found = x509.load_pem_x509_certificates(certificate.encode())[0].subject
+        subject = x509.load_pem_x509_certificates(certificate.encode())[0].subject
     except ValueError:
         raise ModelError("ssl_certificate: holds no certificate that can be read") from None
     return ",".join(
@@ -69,7 +69,7 @@ def subject_of(certificate: str) -> str:
             _attribute(attribute.oid.dotted_string, attribute.value, attribute._type.value)
             for attribute in rdn
         )
-        for rdn in reversed(found.rdns)
+        for rdn in reversed(subject.rdns)
     )
 
 

@@ -61,8 +61,8 @@ def _check_flows(path: str, engine: Engine, flows: Sequence[Mapping[str, Any]]) 
     """Refuse flows that no process could run, in an inventory that nobody validated."""
     if not flows or not (engine.several_flows or len(flows) == 1):
         runs = ", or ".join(
-            f"{'flows' if known.several_flows else 'exactly one flow'} of engine {known.name}"
-            for known in ENGINES.values()
+            f"{'flows' if each.several_flows else 'exactly one flow'} of engine {each.name}"
+            for each in ENGINES.values()
         )
         raise ModelError(f"{path}: name {runs}")
     shared = {(flow["engine"], flow["target"], flow["replication_policy"]) for flow in flows}

@@ -142,28 +142,28 @@ class Node:
     def beginnings(self) -> set[tuple[str, bool]]:
         """Texts, and whether each is all of a match."""
         if self.kind == "chars":
-            found = {(char, True) for char in self.chars}
+            texts = {(char, True) for char in self.chars}
         elif self.kind == "sequence":
             return self._joined(self.parts)
         else:
-            found = {beginning for part in self.parts for beginning in part.beginnings()}
+            texts = {beginning for part in self.parts for beginning in part.beginnings()}
             if self.kind in "*+":
-                found = {(text, False) for text, _ in found}
+                texts = {(text, False) for text, _ in texts}
             if self.kind in "*?":
-                found.add(("", self.kind == "?"))
-        return found if len(found) <= MOST_BEGINNINGS else {("", False)}
+                texts.add(("", self.kind == "?"))
+        return texts if len(texts) <= MOST_BEGINNINGS else {("", False)}
 
     @staticmethod
     def _joined(parts: Iterable[Node]) -> set[tuple[str, bool]]:
-        found = {("", True)}
+        joined = {("", True)}
         for part in parts:
             after = part.beginnings()
-            longer = {(text + more, end) for text, whole in found if whole for more, end in after}
-            longer |= {(text, whole) for text, whole in found if not whole}
+            longer = {(text + more, end) for text, whole in joined if whole for more, end in after}
+            longer |= {(text, whole) for text, whole in joined if not whole}
             if len(longer) > MOST_BEGINNINGS:
-                return {(text, False) for text, _ in found}
-            found = longer
-        return found
+                return {(text, False) for text, _ in joined}
+            joined = longer
+        return joined
 
     @functools.cached_property
     def optional(self) -> bool:

@@ -63,7 +63,7 @@ def connector(flow: Flow, owner: Owner, line: str, factor: int) -> dict[str, Any
     :param factor: replication factor of what they create.
     """
     groups = [regex.as_regex(group) for group in flow["consumer_groups"]]
-    found = layered(
+    merged = layered(
         {
             key: value
             for key, value in settings.flow_defaults(flow).items()
@@ -85,11 +85,11 @@ def connector(flow: Flow, owner: Owner, line: str, factor: int) -> dict[str, Any
         _of_connector(flow, line),
     )
     if flow["groups_left_out"]:
-        found["groups.exclude"] = settings.groups_exclude(flow)
-    if str(found.get("emit.offset-syncs.enabled", True)).lower() == "false":
+        merged["groups.exclude"] = settings.groups_exclude(flow)
+    if str(merged.get("emit.offset-syncs.enabled", True)).lower() == "false":
         # Kafka refuses to start when more is said about a topic that is not to be written.
-        found = {k: v for k, v in found.items() if not k.startswith("offset-syncs.")}
-    return found
+        merged = {k: v for k, v in merged.items() if not k.startswith("offset-syncs.")}
+    return merged
 
 
 def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:

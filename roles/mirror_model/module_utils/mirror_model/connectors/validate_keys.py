@@ -29,13 +29,13 @@ def validate_flow_keys(
     :param owned: keys that the model writes -> what to do instead.
     """
     line = kafka_names.line_of(version)
-    known = settable.connector_keys(line, owned)
+    settable_keys = settable.connector_keys(line, owned)
     clients: dict[str, dict[str, Any]] = {"consumer.": {}, "producer.override.": {}}
     for key, value in properties.items():
         prefix = next(filter(key.startswith, clients), "")
         if key in owned or key in settable.REMOVED_FLOW_KEYS:
             _obsolete(validation, path, key, owned, settable.REMOVED_FLOW_KEYS)
-        elif key in known:
+        elif key in settable_keys:
             continue  # some of these look like a client's: consumer.poll.timeout.ms
         elif prefix:
             clients[prefix][key.removeprefix(prefix)] = value
@@ -48,7 +48,7 @@ def validate_flow_keys(
         elif not key.startswith(tuple(f"{kind}." for kind in names.CONNECTOR_PLUGINS)):
             of_worker = key in names.WORKER["3.9"] | names.WORKER["4.3"]
             place = "it belongs into worker_properties of the instance" if of_worker else ""
-            _validate_known(validation, path, key, known, version, place)
+            _validate_known(validation, path, key, settable_keys, version, place)
     for prefix, of_client in clients.items():
         _validate_client(validation, path, prefix, of_client, version)
 
@@ -78,7 +78,12 @@ def _obsolete(
 
 
 def _validate_known(
-    validation: Validation, path: str, key: str, known: frozenset[str], version: str, elsewhere: str
+    validation: Validation,
+    path: str,
+    key: str,
+    readable: frozenset[str],
+    version: str,
+    elsewhere: str,
 ) -> None:
     """Refuse a key that the release does not know: gone, of another place, or mistyped.
 
@@ -86,8 +91,8 @@ def _validate_known(
     """
     if kafka_names.line_of(version) != "3.9" and key in settable.REMOVED_IN_4:
         validate_removed(validation, path, [key], version)
-    elif key not in known:
-        cure = elsewhere or keys.suggestion(key, known)
+    elif key not in readable:
+        cure = elsewhere or keys.suggestion(key, readable)
         validation.refuse(f"{path}['{key}']: Kafka {version} does not know it here; {cure}")
 
 
@@ -97,8 +102,8 @@ def _validate_client(
     line = kafka_names.line_of(version)
     belongs = "set kafka_clusters.<alias>, or its properties"
     owned = {**dict.fromkeys(kafka_names.SECURITY[line], belongs), **settable.OWNED_CLIENT_KEYS}
-    known = kafka_names.CLIENTS[prefix.partition(".")[0]][line]
-    client_names.validate_names(validation, path, properties, known, prefix, owned)
+    readable = kafka_names.CLIENTS[prefix.partition(".")[0]][line]
+    client_names.validate_names(validation, path, properties, readable, prefix, owned)
     validate_removed(validation, path, properties, version, prefix)
 
 
@@ -115,12 +120,12 @@ def validate_removed(
 
 
 def validate_worker_keys(
-    validation: Validation, owner: Owner, owned: Mapping[str, str], known: frozenset[str]
+    validation: Validation, owner: Owner, owned: Mapping[str, str], settable_keys: frozenset[str]
 ) -> None:
     """Validate ``worker_properties`` of an owner.
 
     :param owned: keys that the model writes -> what to do instead.
-    :param known: keys that a user may write, clients' apart.
+    :param settable_keys: keys that a user may write, clients' apart.
     """
     path, version = f"{owner.path}.worker_properties", owner.version(settings.KAFKA_VERSION)
     line = kafka_names.line_of(version)
@@ -144,10 +149,10 @@ def validate_worker_keys(
             validation.refuse(f"{path}['{key}']: {owned['config.providers']}")
         elif key == "exactly.once.source.support" and value not in (None, "disabled"):
             validation.refuse(f"{path}['{key}']: {NO_EXACTLY_ONCE}")
-        elif not (key.startswith(f"{kafka_names.REST_TLS}ssl.") or key in known):
+        elif not (key.startswith(f"{kafka_names.REST_TLS}ssl.") or key in settable_keys):
             of_flow = key in names.CONNECTOR["3.9"] | names.CONNECTOR["4.3"]
             place = "it belongs into properties of the flows in mirror_flows" if of_flow else ""
-            _validate_known(validation, path, key, known, version, place)
+            _validate_known(validation, path, key, settable_keys, version, place)
     for prefix, properties in clients.items():
         _validate_client(validation, path, prefix, properties, version)
     if (interval := settings.worker_value(owner, "offset.flush.interval.ms")) is not None:

@@ -77,9 +77,9 @@ def _validate_acceptances(validation: Validation, cves: set[str], instances: Any
         danger, colon, name = entry.partition(":")
         if not colon:
             if entry not in cves:
-                known = cves | {f"{key}:<{kind}>" for key, kind in ACCEPTANCES.items()}
+                entries = cves | {f"{key}:<{kind}>" for key, kind in ACCEPTANCES.items()}
                 validation.refuse(
-                    f"mirror_accept: unknown entry '{entry}'; {suggestion(entry, known)}"
+                    f"mirror_accept: unknown entry '{entry}'; {suggestion(entry, entries)}"
                 )
         elif danger not in ACCEPTANCES:
             validation.refuse(

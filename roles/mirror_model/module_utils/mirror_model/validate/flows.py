@@ -22,12 +22,12 @@ def validate_flows(validation: Validation, flows: Any) -> None:
         before = len(validation.errors)
         if not check_map(path, flow, flow_keys(), validation.refuse):
             continue
-        known = isinstance(name, str) and name in validation.named
+        taken = isinstance(name, str) and name in validation.named
         validation.named |= {name} if isinstance(name, str) else set()
         for key in ("topics", "topics_exclude", "consumer_groups"):
             for pattern in flow.get(key) or () if isinstance(flow.get(key), list) else ():
                 _validate_pattern(validation, f"{path}.{key}", pattern)
-        if known:
+        if taken:
             validation.refuse(f"{path}: the name is used twice; rename one")
         elif len(validation.errors) == before:
             validation.flows[flow["name"]] = flow_of(flow)

@@ -124,12 +124,12 @@ def _validate_aliases(validation: Validation, owner: Owner) -> None:
     flows = validation.flows_of(owner)
     if len(flows) < len(owner.flows):
         return
-    known = _aliases(flows)
+    aliases = _aliases(flows)
     for alias in owner.settings["distance"]:
-        if alias not in known:
+        if alias not in aliases:
             validation.refuse(
                 f"{owner.path}.distance.{alias}: no flow of it reads or writes '{alias}'; "
-                f"{suggestion(alias, known)}"
+                f"{suggestion(alias, aliases)}"
             )
 
 
@@ -139,13 +139,13 @@ def _validate_identity(validation: Validation, owner: Owner) -> None:
     aliases = _aliases(flows)
     if owner.identity == "mirror" or not flows or not aliases <= validation.sound:
         return
-    known = {
+    identities = {
         name for alias in aliases for name in validation.clusters[alias].get("identities") or {}
     }
-    if owner.identity not in known:
+    if owner.identity not in identities:
         validation.refuse(
             f"{owner.path}.identity: no cluster of its flows has '{owner.identity}' among its "
-            f"identities; {suggestion(owner.identity, known)}"
+            f"identities; {suggestion(owner.identity, identities)}"
         )
 
 

@@ -55,7 +55,6 @@ def connectors(
         references) and ``kept`` of each: keys that follow from the number of brokers when it was
         created, and stay unless somebody types another one.
     """
-    wanted = [(flow, kind) for flow in flows if flow["name"] in owner.flows for kind in kinds(flow)]
     return [
         {
             "name": name_of(flow, kind),
@@ -68,7 +67,9 @@ def connectors(
             ],
             "config": dict(sorted(_config(clusters, flow, owner, kind, brokers).items())),
         }
-        for flow, kind in wanted
+        for flow in flows
+        if flow["name"] in owner.flows
+        for kind in kinds(flow)
     ]
 
 

@@ -122,9 +122,9 @@ def _validate_cluster(validation: Validation, owner: Owner, flows: Sequence[Flow
         )
     parts = (("topics", CONNECT_TOPICS), ("rest", CONNECT_REST), ("secrets", CONNECT_SECRETS))
     before = len(validation.errors)
-    for part, known in parts:
+    for part, schema in parts:
         if owner.settings[part] or part != "secrets":
-            check_map(f"{path}.{part}", owner.settings[part], known, validation.refuse)
+            check_map(f"{path}.{part}", owner.settings[part], schema, validation.refuse)
     if len(validation.errors) > before:
         return
     _validate_rest(validation, owner)
@@ -136,8 +136,8 @@ def _validate_cluster(validation: Validation, owner: Owner, flows: Sequence[Flow
 
 def _validate_workers(validation: Validation, owner: Owner) -> None:
     version = cluster.version(owner)
-    known = keys.worker_keys(kafka_names.line_of(version))
-    validate_keys.validate_worker_keys(validation, owner, keys.OWNED_WORKER_KEYS, known)
+    settable = keys.worker_keys(kafka_names.line_of(version))
+    validate_keys.validate_worker_keys(validation, owner, keys.OWNED_WORKER_KEYS, settable)
     for key in ("secrets", "overrides"):
         if owner.settings[key]:
             validation.refuse(f"{owner.path}.{key}: is about clusters without hosts; remove it")

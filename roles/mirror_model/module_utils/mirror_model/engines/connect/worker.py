@@ -111,8 +111,8 @@ def login() -> Placed:
 
 def users(owner: Owner) -> dict[str, str]:
     """Who may use a worker's REST server, as a credential; SECRET."""
-    known = cluster.rest(owner)["users"]
-    return {"rest.users": to_java_properties(known)} if known else {}
+    passwords = cluster.rest(owner)["users"]
+    return {"rest.users": to_java_properties(passwords)} if passwords else {}
 
 
 def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:

@@ -32,15 +32,15 @@ def worker_topics(flow: Flow) -> dict[str, str]:
 
 def kept(owner: Owner, flows: Sequence[Flow]) -> list[Kept]:
     """The topics and groups of a dedicated process."""
-    found = []
+    names = []
     for flow in flows:
-        found += topics.kept(flow, policy(owner), owner)
-        found.append(Kept("group", *group(flow), owner.path))
-        found += [
+        names += topics.kept(flow, policy(owner), owner)
+        names.append(Kept("group", *group(flow), owner.path))
+        names += [
             Kept("topic", flow["target"], topic, owner.path, secret=kind == "config_topic")
             for kind, topic in worker_topics(flow).items()
         ]
-    return found
+    return names
 
 
 def dedicated(flow: Flow, owner: Owner) -> Places:

@@ -48,8 +48,8 @@ def _validate_owner(validation: Validation, owner: Owner, flows: Sequence[Flow])
             "process, so give each its own instance"
         )
     version = owner.version(settings.KAFKA_VERSION)
-    known = keys.worker_keys(kafka_names.line_of(version))
-    validate_keys.validate_worker_keys(validation, owner, keys.OWNED_WORKER_KEYS, known)
+    settable = keys.worker_keys(kafka_names.line_of(version))
+    validate_keys.validate_worker_keys(validation, owner, keys.OWNED_WORKER_KEYS, settable)
     if len(owner.hosts) < 2:
         for key in filter(names.is_rest, owner.settings["worker_properties"]):
             validation.warn(
