@@ -103,8 +103,7 @@ def test_a_client_key_lies_in_no_directory(tmp_path: Path, monkeypatch: pytest.M
         "urls": ["https://worker:8084"], "ca": certificate, "certificate": certificate,
         "key": key, "username": None, "password": None, "patience": 0,
     }  # fmt: skip
-    with connect_rest.connected(given) as connect:
-        assert connect.context is not None
+    assert connect_rest.connected(given).context is not None
     [place] = loaded
     assert place.startswith("/memfd:")
 

@@ -49,7 +49,10 @@ def test_worker_key_that_is_gone_or_the_models(site: Site, key: str) -> None:
 @pytest.mark.parametrize("line", kafka_names.LINES)
 def test_every_other_key_can_be_set(site: Site, line: str) -> None:
     # Null leaves a key to Kafka, which would switch heartbeats on.
-    site.flow["properties"] = {**dict.fromkeys(keys.flow_keys(line)), BEATS: False}
+    site.flow["properties"] = {
+        **dict.fromkeys(settable.connector_keys(line, keys.OWNED_FLOW_KEYS)),
+        BEATS: False,
+    }
     site["connect_clusters"]["connect-west"].update(
         worker_properties=dict.fromkeys(keys.worker_keys(line)), kafka_version=VERSION[line]
     )
@@ -62,7 +65,8 @@ def test_any_key_is_settable_or_refused_with_a_cure(site: Site) -> None:
         *settable.REMOVED_WORKER_KEYS, *settable.REMOVED_IN_4, *kafka_names.PRODUCER["4.3"],
         *kafka_names.CONSUMER["3.9"],
         *(key for line in kafka_names.LINES
-          for key in (*keys.flow_keys(line), *keys.worker_keys(line))),
+          for key in (*settable.connector_keys(line, keys.OWNED_FLOW_KEYS),
+                      *keys.worker_keys(line))),
     })  # fmt: skip
     prefixes = ["", "producer.", "consumer.", "admin.", "producer.override.", "source.consumer.",
                 "target.producer.", "source.cluster."]  # fmt: skip
@@ -93,4 +97,8 @@ def test_any_key_is_settable_or_refused_with_a_cure(site: Site) -> None:
 
 def settable_at(place: str, line: str) -> frozenset[str]:
     """Keys that may be written in a place."""
-    return keys.flow_keys(line) if place == "flow" else keys.worker_keys(line)
+    return (
+        settable.connector_keys(line, keys.OWNED_FLOW_KEYS)
+        if place == "flow"
+        else keys.worker_keys(line)
+    )

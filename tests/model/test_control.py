@@ -361,7 +361,7 @@ def test_what_follows_a_beginning(pattern: str, beginning: str, rest: str) -> No
     whole = re.fullmatch(regex.as_regex(pattern), beginning + rest)
     after = regex.after(pattern, beginning)
     for each in after:
-        regex.check(each)
+        regex.parsed(each)
     assert bool(whole) == any(re.fullmatch(regex.as_regex(each), rest) for each in after)
 
 

@@ -272,7 +272,7 @@ def anything(line: str) -> st.SearchStrategy[dict[str, Any]]:
     def under(prefix: str, names: frozenset[str]) -> list[str]:
         return [prefix + name for name in names - taken]
 
-    flow = sorted(mm2_keys.flow_keys(line)) + under(
+    flow = sorted(settable.connector_keys(line, mm2_keys.OWNED_FLOW_KEYS)) + under(
         "consumer.", client["consumer"][line] - {"auto.offset.reset"}
     ) + under("producer.override.", client["producer"][line])  # fmt: skip
     worker = sorted(mm2_keys.worker_keys(line) - mm2_names.AGREED) + [

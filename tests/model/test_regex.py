@@ -94,13 +94,13 @@ REFUSED = {
 
 @pytest.mark.parametrize("pattern", PORTABLE)
 def test_portable_pattern(pattern: str) -> None:
-    regex.check(pattern)
+    regex.parsed(pattern)
 
 
 @pytest.mark.parametrize(("pattern", "word"), REFUSED.items())
 def test_a_refused_pattern_is_reported_with_its_reason(pattern: str, word: str) -> None:
     with pytest.raises(ModelError, match=re.escape(word)) as problem:
-        regex.check(pattern)
+        regex.parsed(pattern)
     assert pattern in str(problem.value)
 
 

@@ -242,8 +242,7 @@ def first_cause(trace: str) -> str:
     return f"{first}; first cause: {causes[-1]}" if causes else first
 
 
-@contextmanager
-def connected(given: Mapping[str, Any]) -> Iterator[Connect]:
+def connected(given: Mapping[str, Any]) -> Connect:
     """A Connect cluster by a module's parameters.
 
     :param given: ``urls``, ``ca``, ``certificate`` and ``key`` (PEM text), ``username``,
@@ -256,7 +255,7 @@ def connected(given: Mapping[str, Any]) -> Iterator[Connect]:
         login["Authorization"] = f"Basic {base64.b64encode(both).decode()}"
     urls = [url.rstrip("/") for url in given["urls"]]
     secured = any(url.startswith("https://") for url in urls)
-    yield Connect(urls, _context(given) if secured else None, login, given["patience"])
+    return Connect(urls, _context(given) if secured else None, login, given["patience"])
 
 
 def _context(given: Mapping[str, Any]) -> ssl.SSLContext:

@@ -249,17 +249,12 @@ def pack(archive: Path, wheels: Iterable[Path], texts: dict[str, str], prefix: s
             directory.type, directory.mode = tarfile.DIRTYPE, 0o755
             directory.mtime = int(time.time())
             tar.addfile(directory)
-        for path in wheels:
-            info = tar.gettarinfo(str(path), arcname=f"{prefix}/{path.name}")
-            info.uid = info.gid = 0
-            info.uname = info.gname = "root"
-            info.mode = 0o644
-            with path.open("rb") as content:
-                tar.addfile(info, content)
-        for name, text in texts.items():
+        contents = {path.name: path.read_bytes() for path in wheels}
+        contents |= {name: text.encode() for name, text in texts.items()}
+        for name, content in contents.items():
             info = tarfile.TarInfo(f"{prefix}/{name}")
-            info.mode, info.mtime, info.size = 0o644, int(time.time()), len(text.encode())
-            tar.addfile(info, io.BytesIO(text.encode()))
+            info.mode, info.mtime, info.size = 0o644, int(time.time()), len(content)
+            tar.addfile(info, io.BytesIO(content))
     part.replace(archive)
 
 

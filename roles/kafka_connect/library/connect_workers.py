@@ -164,18 +164,17 @@ def look(given: Mapping[str, Any], lost: Callable[[], str]) -> dict[str, Any]:
     :param lost: says why there is nothing to wait for; empty: there is.
     :raises RestError: no worker answers, or it is not as it has to be.
     """
-    with connected(given) as asked:
-        connect = replace(asked, lost=lost)
-        try:
-            running, failed = states(connect)
-        except RestError as error:
-            if given["required"] or error.status:
-                raise
-            return {"running": [], "failures": []}
-        if given["closed"]:
-            require_closed(connect)
-        if given["again"]:
-            running, failed = wait(connect, given["again"], given["patience"])
+    connect = replace(connected(given), lost=lost)
+    try:
+        running, failed = states(connect)
+    except RestError as error:
+        if given["required"] or error.status:
+            raise
+        return {"running": [], "failures": []}
+    if given["closed"]:
+        require_closed(connect)
+    if given["again"]:
+        running, failed = wait(connect, given["again"], given["patience"])
     return {"running": running, "failures": failed}
 
 

@@ -388,19 +388,19 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     :raises RestError: it cannot be, or is not in time.
     """
     declared = {each["name"]: each["config"] for each in given["connectors"]}
-    with connected(given) as connect:
-        if check and not given["required"] and not answers(connect):
-            sent = [] if given["state"] == "absent" else list(declared)
-            return {
-                "changed": bool(sent), "version": "", "sent": sent, "restarted": [], "states": {},
-                "undeclared": {}, "diff": [difference(name, None, declared[name]) for name in sent],
-            }  # fmt: skip
-        version = version_of(connect, given)
-        before = deployed(connect)
-        given = {**given, "connectors": settled(given, before)}
-        done = reconcile(connect, given, check=check)
-        at_once = given["state"] == "absent" or check
-        present = deployed(connect) if at_once else settle(connect, given, done)
+    connect = connected(given)
+    if check and not given["required"] and not answers(connect):
+        sent = [] if given["state"] == "absent" else list(declared)
+        return {
+            "changed": bool(sent), "version": "", "sent": sent, "restarted": [], "states": {},
+            "undeclared": {}, "diff": [difference(name, None, declared[name]) for name in sent],
+        }  # fmt: skip
+    version = version_of(connect, given)
+    before = deployed(connect)
+    given = {**given, "connectors": settled(given, before)}
+    done = reconcile(connect, given, check=check)
+    at_once = given["state"] == "absent" or check
+    present = deployed(connect) if at_once else settle(connect, given, done)
     after = {each["name"]: each["config"] for each in given["connectors"]}
     return {
         "changed": done.changed,

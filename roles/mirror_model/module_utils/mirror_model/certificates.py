@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cryptography import x509
@@ -12,43 +11,36 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from .keys import ModelError
 
-
-@dataclass(frozen=True)
-class Credentials:
-    """A certificate, its key, and those who are trusted: their PEM texts, or their variables."""
-
-    certificate: str
-    key: str
-    authorities: str
+# ``certificate``, ``key`` and ``authorities`` to their PEM texts, or to their variables.
+Credentials = Mapping[str, str]
 
 
 def server_certificate_problems(
-    texts: Mapping[str, str],
+    texts: Credentials,
     hosts: Mapping[str, str],
-    variables: Mapping[str, str],
+    named: Credentials,
     *,
     pkcs8: bool = False,
     client: bool = False,
 ) -> list[str]:
     """Why a server could not work with a certificate.
 
-    :param texts: PEM texts of :class:`Credentials`: the server's certificate and what leads to its
+    :param texts: PEM texts of :data:`Credentials`: the server's certificate and what leads to its
         authority, its private key, SECRET, and those who are trusted.
     :param hosts: name that clients connect to -> what says so.
-    :param variables: what an inventory calls these :class:`Credentials`.
+    :param named: what an inventory calls these :data:`Credentials`.
     :param pkcs8: whether the server reads no other form of a key.
     :param client: whether it shows the certificate to other servers as well.
     :returns: messages that name the variable and the cure, and hold nothing of the key.
     :raises ModelError: a text holds no certificate.
     """
-    given, named = Credentials(**texts), Credentials(**variables)
-    chain = _certificates(named.certificate, given.certificate)
+    chain = _certificates(named["certificate"], texts["certificate"])
     return [
-        *_of_key(chain[0], given.key, named, pkcs8=pkcs8),
+        *_of_key(chain[0], texts["key"], named, pkcs8=pkcs8),
         *_of_time(chain[0], datetime.datetime.now(datetime.UTC), named),
         *_of_names(chain[0], hosts, named),
         *_of_purpose(chain[0], named, client=client),
-        *_of_issuer(chain, _certificates(named.authorities, given.authorities), named),
+        *_of_issuer(chain, _certificates(named["authorities"], texts["authorities"]), named),
     ]
 
 
@@ -66,17 +58,20 @@ def _of_key(
 ) -> Iterator[str]:
     if pkcs8 and "-----BEGIN PRIVATE KEY-----" not in key:
         yield (
-            f"{named.key}: is not an unencrypted PKCS#8 key as PEM text (BEGIN PRIVATE KEY), which "
-            "is all Kafka reads; convert it with openssl pkcs8 -topk8 -nocrypt"
+            f"{named['key']}: is not an unencrypted PKCS#8 key as PEM text (BEGIN PRIVATE KEY), "
+            "which is all Kafka reads; convert it with openssl pkcs8 -topk8 -nocrypt"
         )
         return
     try:
         public: Any = serialization.load_pem_private_key(key.encode(), None).public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        yield f"{named.key}: cannot be read; look the whole file up"
+        yield f"{named['key']}: cannot be read; look the whole file up"
         return
     if public != certificate.public_key():
-        yield f"{named.key}: does not belong to {named.certificate}; set both to those of one pair"
+        yield (
+            f"{named['key']}: does not belong to {named['certificate']}; set both to those of one "
+            "pair"
+        )
 
 
 def _of_time(
@@ -84,10 +79,10 @@ def _of_time(
 ) -> Iterator[str]:
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if end <= now:
-        yield f"{named.certificate}: expired on {end:%F %R} UTC; renew it"
+        yield f"{named['certificate']}: expired on {end:%F %R} UTC; renew it"
     if begin > now:
         yield (
-            f"{named.certificate}: is not valid before {begin:%F %R} UTC; wait, or correct the "
+            f"{named['certificate']}: is not valid before {begin:%F %R} UTC; wait, or correct the "
             "controller's clock"
         )
 
@@ -105,7 +100,7 @@ def _of_names(
     for host, why in hosts.items():
         if not {host.lower(), f"*.{host.partition('.')[2].lower()}"} & certified:
             yield (
-                f"{named.certificate}: does not name {host} ({why}), but "
+                f"{named['certificate']}: does not name {host} ({why}), but "
                 f"{', '.join(names) or 'nobody'}; issue it with the subject alternative name "
                 f"{host}"
             )
@@ -123,8 +118,8 @@ def _of_purpose(
         usages["clientAuth"] = ExtendedKeyUsageOID.CLIENT_AUTH
     if not set(usages.values()) <= set(extension.value):
         yield (
-            f"{named.certificate}: may not be used for what the server does with it; issue it with "
-            f"the extended key usage {' and '.join(usages)}, or without any"
+            f"{named['certificate']}: may not be used for what the server does with it; issue it "
+            f"with the extended key usage {' and '.join(usages)}, or without any"
         )
 
 
@@ -139,9 +134,9 @@ def _of_issuer(
             (certificate for certificate in chain[1:] if _issued(current, certificate)), current
         )
     yield (
-        f"{named.certificate}: was issued by '{current.issuer.rfc4514_string()}', who is not in "
-        f"{named.authorities}; add that authority there, or the certificates between to "
-        f"{named.certificate}"
+        f"{named['certificate']}: was issued by '{current.issuer.rfc4514_string()}', who is not in "
+        f"{named['authorities']}; add that authority there, or the certificates between to "
+        f"{named['certificate']}"
     )
 
 

@@ -78,19 +78,12 @@ def include_regex(topics: Sequence[str], exclude: Sequence[str] = ()) -> str:
     return f"(?!(?:{'|'.join(as_regex(topic) for topic in exclude)})$)(?:{chosen})"
 
 
-def check(pattern: str) -> None:
-    """Refuse what Java, Python or MirrorMaker 1 would read differently.
-
-    :raises ModelError: the pattern leaves the portable subset; the message says where and why.
-    """
-    parsed(pattern)
-
-
 @functools.lru_cache(maxsize=4096)
 def parsed(pattern: str) -> Node:
     """One entry as an expression.
 
-    :raises ModelError: as :func:`check`.
+    :raises ModelError: Java, Python or MirrorMaker 1 would read it differently; the message says
+        where it leaves the portable subset, and why.
     """
     return _Parser(as_regex(pattern)).parse()
 

@@ -6,7 +6,7 @@ from typing import Any
 from .. import kafka_names, regex, tuned
 from ..clusters import cluster_of
 from ..control import excluded
-from ..keys import Clusters, Flow, layered, within
+from ..keys import Clusters, Flow, Properties, layered, within
 from ..owners import Owner
 from . import settable, settings, topics
 
@@ -40,12 +40,21 @@ def tuned_producer(owner: Owner, target: str) -> dict[str, Any]:
     return tuned.producer(tuned.distance(owner.settings, target), LEAST_TASKS)
 
 
-def producer(clusters: Clusters, target: str, owner: Owner, line: str) -> dict[str, Any]:
-    """The properties of the workers' producers, beside their connection."""
+def worker_client(
+    clusters: Clusters, alias: str, owner: Owner, client: str, security: Properties | None = None
+) -> dict[str, Any]:
+    """The properties of one of the clients of workers.
+
+    :param alias: the workers' cluster.
+    :param client: ``consumer``, ``producer`` or ``admin``.
+    :param security: properties of its connection, unless they stand elsewhere.
+    """
+    line = kafka_names.line_of(owner.version(settings.KAFKA_VERSION))
     return layered(
-        tuned_producer(owner, target),
-        kafka_names.of_client(cluster_of(clusters, target)["properties"], "producer", line),
-        within(owner.settings["worker_properties"], "producer."),
+        tuned_producer(owner, alias) if client == "producer" else {},
+        kafka_names.of_client(cluster_of(clusters, alias)["properties"], client, line),
+        security or {},
+        within(owner.settings["worker_properties"], f"{client}."),
     )
 
 
@@ -99,7 +108,7 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     """
     line = kafka_names.line_of(owner.version(settings.KAFKA_VERSION))
     hosts = max(1, len(owner.hosts))
-    written = producer(clusters, flows[0]["target"], owner, line)
+    written = worker_client(clusters, flows[0]["target"], owner, "producer")
     taken = 0.0
     for flow in flows:
         own = layered(written, within(flow["properties"], "producer.override."))

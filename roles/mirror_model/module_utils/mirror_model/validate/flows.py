@@ -39,7 +39,7 @@ def validate_flows(validation: Validation, flows: Any) -> None:
 def _validate_pattern(validation: Validation, path: str, pattern: Any) -> None:
     if isinstance(pattern, str) and pattern:
         try:
-            regex.check(pattern)
+            regex.parsed(pattern)
         except ModelError as problem:
             validation.refuse(f"{path}: {problem}")
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...connectors import permissions, properties, settings, topics
+from ...connectors import permissions, settings, topics
 from ...connectors.report import of_connectors
 from ...engine import Engine
 from ...keys import Clusters, Flow
@@ -12,15 +12,9 @@ from . import cluster, connectors, validate, worker
 
 def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
     """The flow's keys in the report's model that depend on the engine."""
-    named = cluster.policy(flow, owner)
-    consumer = properties.consumer(clusters, flow, owner, named.line)
     return {
-        **of_connectors(flow, owner, named),
-        **cluster.topics(owner),
+        **of_connectors(clusters, flow, owner, cluster.places(flow, owner)),
         "connectors": [connectors.name_of(flow, kind) for kind in connectors.CLASSES],
-        "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,
-        "replication_factors": settings.own_factors(flow, owner),
-        "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
         "target_isolation": "read_uncommitted",
     }
 

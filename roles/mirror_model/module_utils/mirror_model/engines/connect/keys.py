@@ -1,7 +1,7 @@
 """Which keys a user may write of a Connect cluster and its flows, and what to do instead."""
 
 from ...connectors.names import REST, WORKER
-from ...connectors.settable import CONVERTERS, connector_keys
+from ...connectors.settable import CONVERTERS
 from ...connectors.settable import OWNED_FLOW_KEYS as OF_EVERY_FLOW
 
 OWNED_FLOW_KEYS = {
@@ -32,11 +32,6 @@ OWNED_WORKER_KEYS = {
     "rest.extension.classes": _LISTENER,
     "ssl.client.auth": "set rest.ssl_certificate of the Connect cluster",
 }
-
-
-def flow_keys(line: str) -> frozenset[str]:
-    """Connector keys a user may write in ``mirror_flows[].properties``."""
-    return connector_keys(line, OWNED_FLOW_KEYS)
 
 
 def worker_keys(line: str) -> frozenset[str]:

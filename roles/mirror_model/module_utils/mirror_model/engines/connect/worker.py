@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from ... import kafka_names
-from ...clusters import cluster_of, providers, reference
+from ...clusters import providers, reference
 from ...connectors import properties, settings
-from ...keys import Clusters, Flow, layered, within
+from ...keys import Clusters, Flow, layered
 from ...layout import Placed
 from ...owners import Owner
 from ...process import Process
@@ -23,6 +23,12 @@ NO_PROVIDERS = "-Dorg.apache.kafka.automatic.config.providers=none"
 # can refer to it too; it opens nothing without the stores, which they cannot read.
 PASSWORDS = Placed("{runtime}/storepass")
 LOGIN = "rest.jaas.conf"
+# By this file a worker's REST server knows its users; it holds no secret.
+# Format: javax.security.auth.login.Configuration (Java 17).
+LOGIN_TEXT = Placed(
+    f"KafkaConnect {{\n  {BASIC}.PropertyFileLoginModule required "
+    'file="{credentials}/rest.users";\n};\n'
+)
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104  # the port asks for a password
 POLICY = "connector.client.config.override.policy"
 
@@ -42,7 +48,6 @@ def properties_of(
     alias, line = owner.settings["kafka"], kafka_names.line_of(cluster.version(owner))
     factor = min(settings.MOST_REPLICAS, node.get("brokers") or settings.MOST_REPLICAS)
     own = owner.settings["worker_properties"]
-    of_cluster = cluster_of(clusters, alias)["properties"]
     connection = connectors.connection(clusters, alias, owner, line)
     kept = cluster.topics(owner)
     allowed = connectors.allowlist(clusters, flows, owner)
@@ -65,13 +70,9 @@ def properties_of(
         },
         {k: v for k, v in own.items() if not k.startswith(CLIENTS)},
     )
+    security = {k: v for k, v in connection.items() if k != "bootstrap.servers"}
     for client in kafka_names.CLIENTS:
-        of_client = layered(
-            properties.tuned_producer(owner, alias) if client == "producer" else {},
-            kafka_names.of_client(of_cluster, client, line),
-            {k: v for k, v in connection.items() if k != "bootstrap.servers"},
-            within(own, f"{client}."),
-        )
+        of_client = properties.worker_client(clusters, alias, owner, client, security)
         made |= {f"{client}.{key}": value for key, value in of_client.items()}
     return made
 
@@ -100,21 +101,6 @@ def listener(owner: Owner, node: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def login() -> Placed:
-    """The file by which a worker's REST server knows its users; no secret.
-
-    Format: ``javax.security.auth.login.Configuration`` (Java 17).
-    """
-    module = f"{BASIC}.PropertyFileLoginModule"
-    return Placed(f'KafkaConnect {{\n  {module} required file="{{credentials}}/rest.users";\n}};\n')
-
-
-def users(owner: Owner) -> dict[str, str]:
-    """Who may use a worker's REST server, as a credential; SECRET."""
-    passwords = cluster.rest(owner)["users"]
-    return {"rest.users": to_java_properties(passwords)} if passwords else {}
-
-
 def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
     """The heap in mebibytes that the clients of a worker's tasks may take."""
     return properties.memory(clusters, flows, owner) if flows else settings.BASE_MIB
@@ -123,20 +109,23 @@ def memory(clusters: Clusters, flows: Sequence[Flow], owner: Owner) -> float:
 def started(clusters: Clusters, process: Process, node: Mapping[str, Any]) -> Process:
     """What a worker is started with, as ``Engine`` describes it."""
     owner = process.owner
-    kept = cluster.topics(owner)
+    kept, users = cluster.topics(owner), cluster.rest(owner)["users"]
     return replace(
         process,
         script="connect-distributed.sh",
         arguments=[("", "CONNECT_CONFIG")],
         environment={"CONNECT_CONFIG": Placed("{configuration}/worker.properties")},
         properties={"worker.properties": properties_of(clusters, process.flows, owner, node)},
-        texts={LOGIN: login()},
+        texts={LOGIN: LOGIN_TEXT},
         jvm_options=[
             Placed(f"-Djava.security.auth.login.config={{configuration}}/{LOGIN}"),
             NO_PROVIDERS,
         ],
         prepare="worker-secrets.sh",
-        credentials={**process.credentials, **users(owner)},
+        credentials={
+            **process.credentials,
+            **({"rest.users": to_java_properties(users)} if users else {}),
+        },
         identity={**process.identity, "group": cluster.group(owner), **kept},
         positions=f"topic {kept['offset_topic']} on {owner.settings['kafka']}",
     )

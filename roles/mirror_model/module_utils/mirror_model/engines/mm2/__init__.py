@@ -15,15 +15,9 @@ def report(clusters: Clusters, flow: Flow, owner: Owner) -> dict[str, Any]:
 
     On the target, only workers that deliver exactly once write records of transactions.
     """
-    line = places.policy(owner).line
-    consumer = properties.consumer(clusters, flow, owner, line)
     exactly_once = settings.worker_value(owner, "exactly.once.source.support") == "enabled"
     return {
-        **of_connectors(flow, owner, places.policy(owner)),
-        **places.worker_topics(flow),
-        "commit_interval_ms": settings.worker_value(owner, "offset.flush.interval.ms") or 60000,
-        "replication_factors": settings.own_factors(flow, owner),
-        "source_isolation": consumer.get("isolation.level") or "read_uncommitted",
+        **of_connectors(clusters, flow, owner, places.dedicated(flow, owner)),
         "target_isolation": "read_committed" if exactly_once else "read_uncommitted",
     }
 

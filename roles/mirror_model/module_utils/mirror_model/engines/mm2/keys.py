@@ -1,7 +1,7 @@
 """Which keys a user may write of a dedicated process, and what to do instead of the others."""
 
 from ...connectors.names import AGREED, REST, WORKER
-from ...connectors.settable import CONVERTERS, connector_keys
+from ...connectors.settable import CONVERTERS
 from ...connectors.settable import OWNED_FLOW_KEYS as OF_EVERY_FLOW
 
 OWNED_FLOW_KEYS = {
@@ -26,11 +26,6 @@ OWNED_WORKER_KEYS = {
     "admin.listeners": "remove it; dedicated workers have no such server",
     "rest.extension.classes": "remove it; dedicated workers have no such server",
 }
-
-
-def flow_keys(line: str) -> frozenset[str]:
-    """Connector keys a user may write in ``mirror_flows[].properties``."""
-    return connector_keys(line, OWNED_FLOW_KEYS)
 
 
 def worker_keys(line: str) -> frozenset[str]:

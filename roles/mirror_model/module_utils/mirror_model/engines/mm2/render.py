@@ -13,8 +13,8 @@ from typing import Any
 from ... import kafka_names
 from ...clusters import client_properties, cluster_of
 from ...connectors import names, settings
-from ...connectors.properties import connector, consumer, producer
-from ...keys import Clusters, Flow, Properties, layered, within
+from ...connectors.properties import connector, consumer, worker_client
+from ...keys import Clusters, Flow, Properties, layered
 from ...layout import Placed
 from ...owners import Owner
 from ...process import Process
@@ -63,12 +63,9 @@ def _flow(
     )
 
 
-def _worker(
-    clusters: Clusters, target: str, owner: Owner, line: str, factor: int
-) -> dict[str, Any]:
+def _worker(clusters: Clusters, target: str, owner: Owner, factor: int) -> dict[str, Any]:
     """The keys of the Connect workers, which live on the target, and of their clients."""
     own = owner.settings["worker_properties"]
-    cluster = cluster_of(clusters, target)["properties"]
     of_worker = {
         key: value
         for key, value in own.items()
@@ -81,11 +78,7 @@ def _worker(
         ),
     )
     for client in kafka_names.CLIENTS:
-        properties = (
-            producer(clusters, target, owner, line)
-            if client == "producer"
-            else layered(kafka_names.of_client(cluster, client, line), within(own, f"{client}."))
-        )
+        properties = worker_client(clusters, target, owner, client)
         rendered |= _under(f"{target}.{client}", properties)
     return rendered
 
@@ -135,7 +128,7 @@ def properties_of(
     for alias in aliases:
         providers, connection = _connection(clusters, alias, owner, line)
         rendered |= providers | _under(alias, connection)
-    rendered |= _worker(clusters, target, owner, line, factor)
+    rendered |= _worker(clusters, target, owner, factor)
     for flow in flows:
         rendered |= _flow(clusters, flow, owner, line, factor)
     return rendered
