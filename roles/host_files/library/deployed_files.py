@@ -85,7 +85,7 @@ removed:
 
 ANALYZE = "systemd-analyze"
 UNITS = (".service", ".timer")
-# From this version on it can be told to leave units alone that the checked ones only need.
+# From this version on it can leave units alone that the checked ones only need.
 RECURSIVE_ERRORS = 250
 KEYS = ("content", "mode", "owner", "group", "replace")
 

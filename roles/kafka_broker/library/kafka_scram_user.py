@@ -1,6 +1,5 @@
 """Ansible module: a SCRAM user of a Kafka cluster who can log in with the given password."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -87,14 +86,7 @@ def write(admin: Any, login: Mapping[str, Any], timeout: float) -> None:
     )
     if answer.get(user):
         raise ClusterError(f"the cluster refused the credential of user {user}: {answer[user]}")
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
-            wait_for_cluster(login, timeout)
-            return
-        except AuthenticationRefusedError:
-            if time.monotonic() >= deadline:
-                raise
+    wait_for_cluster(login, timeout, new_login=True)
 
 
 def main() -> None:

@@ -226,12 +226,8 @@ def bundle_key(wheels: dict[Path, str], texts: dict[str, str], prefix: str) -> s
     :param prefix: directory inside the archive.
     :returns: 16 hexadecimal digits.
     """
-    digest = hashlib.sha256(f"{prefix}\0".encode())
-    for path, content in wheels.items():
-        digest.update(f"{path.name}\0{content}\0".encode())
-    for name, text in texts.items():
-        digest.update(f"{name}\0{text}\0".encode())
-    return digest.hexdigest()[:16]
+    named = {path.name: digest for path, digest in wheels.items()}
+    return hashlib.sha256(repr((prefix, named, texts)).encode()).hexdigest()[:16]
 
 
 def pack(archive: Path, wheels: Iterable[Path], texts: dict[str, str], prefix: str) -> None:

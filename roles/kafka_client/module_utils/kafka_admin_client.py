@@ -177,11 +177,14 @@ def admin_client(connection: Mapping[str, Any], timeout: float = 5) -> Iterator[
         logger.removeHandler(reasons)
 
 
-def wait_for_cluster(connection: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+def wait_for_cluster(
+    connection: Mapping[str, Any], timeout: float, *, new_login: bool = False
+) -> dict[str, Any]:
     """Wait until a cluster answers an authenticated request.
 
     :param connection: a value of the option :data:`CONNECTION`.
     :param timeout: seconds to keep trying.
+    :param new_login: the login was just written: a refusal is no answer until the time is over.
     :returns: ``cluster_id`` and ``brokers`` (their ids).
     :raises ClusterError: the reason of the last attempt.
     """
@@ -194,9 +197,8 @@ def wait_for_cluster(connection: Mapping[str, Any], timeout: float) -> dict[str,
                     "cluster_id": cluster["cluster_id"],
                     "brokers": sorted(broker["broker_id"] for broker in cluster["brokers"]),
                 }
-        except AuthenticationRefusedError:
-            raise
-        except ClusterError:
-            if time.monotonic() >= deadline:
+        except ClusterError as error:
+            refused = isinstance(error, AuthenticationRefusedError) and not new_login
+            if refused or time.monotonic() >= deadline:
                 raise
             time.sleep(0.5)

@@ -157,7 +157,7 @@ def require_closed(connect: Connect) -> None:
             )
 
 
-def look(given: Mapping[str, Any], lost: Callable[[], str]) -> dict[str, Any]:
+def state_of_workers(given: Mapping[str, Any], lost: Callable[[], str]) -> dict[str, Any]:
     """What the module answers.
 
     :param given: its parameters.
@@ -202,7 +202,7 @@ def main() -> None:
         return "" if status else str(said).strip()
 
     try:
-        module.exit_json(changed=False, **look(module.params, lost))
+        module.exit_json(changed=False, **state_of_workers(module.params, lost))
     except RestError as error:
         module.fail_json(msg=str(error), open=error.status == OPEN)
 

@@ -126,7 +126,12 @@ undeclared:
 ALIASES = ("source.cluster.alias", "target.cluster.alias")
 # A task that may not read or write runs for a moment before it fails.
 STEADY_SECONDS = 5.0
-RUNNING = {"running": "RUNNING", "paused": "PAUSED", "stopped": "STOPPED"}
+# State of a connector as the role and as Connect calls it, and what brings it there.
+STATES = {
+    "running": ("RUNNING", "resume"),
+    "paused": ("PAUSED", "pause"),
+    "stopped": ("STOPPED", "stop"),
+}
 # What is shown of a value that may be a secret and is no reference.
 HIDDEN = "(not shown)"
 SECRET = re.compile("(?i)password|jaas|secret|credential|token|key$")
@@ -293,9 +298,11 @@ def validate(connect: Connect, name: str, config: Mapping[str, str]) -> None:
         raise RestError(f"{name}: {'; '.join(errors)}")
 
 
-def reconcile(connect: Connect, given: Mapping[str, Any], *, check: bool) -> Outcome:
+def reconcile(
+    connect: Connect, given: Mapping[str, Any], present: Mapping[str, Connector], *, check: bool
+) -> Outcome:
     """Send what differs, and bring each connector into its state."""
-    done, present = Outcome(), deployed(connect)
+    done = Outcome()
     if given["state"] == "absent":
         for each in given["connectors"]:
             before = present.get(each["name"])
@@ -315,11 +322,11 @@ def reconcile(connect: Connect, given: Mapping[str, Any], *, check: bool) -> Out
         name = each["name"]
         if name in done.sent and not check:
             connect.ask("PUT", path(name, "config"), each["config"])
-    verb = {"running": "resume", "paused": "pause", "stopped": "stop"}[given["state"]]
+    expected, verb = STATES[given["state"]]
     for each in given["connectors"]:
         state = present[each["name"]].state if each["name"] in present else "RUNNING"
         idle = state in ("PAUSED", "STOPPED")
-        if state != RUNNING[given["state"]] and (idle or given["state"] != "running"):
+        if state != expected and (idle or given["state"] != "running"):
             done.moved.append(each["name"])
             if not check:
                 connect.ask("PUT", path(each["name"], verb))
@@ -335,7 +342,7 @@ def settle(connect: Connect, given: Mapping[str, Any], done: Outcome) -> dict[st
     :raises RestError: it is not in its state in time, with why.
     """
     deadline = time.monotonic() + given["patience"]
-    state = RUNNING[given["state"]]
+    state, _ = STATES[given["state"]]
     since = None
     while True:
         present = deployed(connect)
@@ -398,7 +405,7 @@ def keep(given: Mapping[str, Any], *, check: bool) -> dict[str, Any]:
     version = version_of(connect, given)
     before = deployed(connect)
     given = {**given, "connectors": settled(given, before)}
-    done = reconcile(connect, given, check=check)
+    done = reconcile(connect, given, before, check=check)
     at_once = given["state"] == "absent" or check
     present = deployed(connect) if at_once else settle(connect, given, done)
     after = {each["name"]: each["config"] for each in given["connectors"]}

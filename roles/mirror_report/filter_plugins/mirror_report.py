@@ -88,8 +88,8 @@ def mirror_report_executor_problems(
             problems.append(f"{host}: somebody may log in as {user}, whose shell is {shown}")
     numbers = {host: users[user][1] for host, users in places.items() if user in users}
     if len(set(numbers.values())) > 1:
-        told = ", ".join(f"{number} on {host}" for host, number in numbers.items())
-        problems.append(f"{user} has more than one number: {told}")
+        by_host = ", ".join(f"{number} on {host}" for host, number in numbers.items())
+        problems.append(f"{user} has more than one number: {by_host}")
     return [
         f"mirror_report_executor_credentials: {problem}. On each host make a user {user} with one "
         "and the same number, which no other user has, and the shell /usr/sbin/nologin; run "

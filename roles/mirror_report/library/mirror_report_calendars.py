@@ -43,7 +43,7 @@ intervals:
 
 EXAMPLE = "'*:0/5' (every five minutes), 'hourly' or 'Mon..Fri 08:00'"
 ITERATIONS = 3000
-# Where the times that are looked at begin: so many reach the pause of a weekend, even if a calendar
+# Where the times that are compared begin: so many reach the pause of a weekend, even if a calendar
 # elapses every minute of the other days.
 FRIDAY = "2021-01-01 00:00:00 UTC"
 # As systemd 252 (Iter.) and 257 (Iteration) write it.

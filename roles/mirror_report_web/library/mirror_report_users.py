@@ -97,14 +97,6 @@ def hashes(users: Mapping[str, str], present: Mapping[str, str]) -> dict[str, st
     }
 
 
-def write(path: Path, text: str, group: int) -> None:
-    """Replace the file as a whole, for root and a group."""
-    with existing(path.parent) as entry:
-        entry.make_directory(0o750, 0, group)
-    with existing(path) as entry:
-        entry.write(text.encode("utf-8"), 0o640, 0, group)
-
-
 def main() -> None:
     """Run as an Ansible module."""
     module = AnsibleModule(
@@ -126,9 +118,11 @@ def main() -> None:
         access = status and (status.st_mode & 0o7777, status.st_uid, status.st_gid)
         changed = users_hashed != present or access != (0o640, 0, group)
         if changed and not module.check_mode:
-            write(
-                path, "".join(f"{name}:{hashed}\n" for name, hashed in users_hashed.items()), group
-            )
+            text = "".join(f"{name}:{hashed}\n" for name, hashed in users_hashed.items())
+            with existing(path.parent) as entry:
+                entry.make_directory(0o750, 0, group)
+            with existing(path) as entry:
+                entry.write(text.encode("utf-8"), 0o640, 0, group)
     except (PathError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(

@@ -60,7 +60,7 @@ def check_map(path: str, value: Any, keys: tuple[Key, ...], refuse: Refuse) -> b
     :param value: what the inventory says.
     :param keys: the keys that may appear.
     :param refuse: called with one message per problem.
-    :returns: whether the value is a map that can be looked into further.
+    :returns: whether the value is a map whose members can be checked.
     """
     if not isinstance(value, Mapping):
         refuse(f"{path}: must be a map; its keys are {', '.join(key.name for key in keys)}")

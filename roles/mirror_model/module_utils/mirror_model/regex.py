@@ -21,7 +21,7 @@ WORD = frozenset(string.ascii_letters + string.digits + "_")
 DIGITS = frozenset(string.digits)
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 LONGEST_NAME = 249
-# A pattern of more names or beginnings than this is told by what they have in common.
+# Of a pattern with more names or beginnings than this only what they have in common counts.
 MOST_BEGINNINGS = 8
 
 _ESCAPES = {"d": DIGITS, "w": WORD, ".": frozenset("."), "-": frozenset("-"), "_": frozenset("_")}

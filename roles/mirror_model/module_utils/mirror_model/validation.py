@@ -1,4 +1,4 @@
-"""A site under validation: the problems that checks note, and what of it they can look at."""
+"""A site under validation: the problems that checks note, and what of it has the right shape."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -59,6 +59,15 @@ class Validation:
     def flows_of(self, owner: Owner) -> list[Flow]:
         """The owner's flows, as far as they had the right shape."""
         return [self.flows[name] for name in owner.flows if name in self.flows]
+
+    def aliases(self, owner: Owner, *sides: str) -> dict[str, None]:
+        """The clusters to which an owner's process connects, on some sides of its flows.
+
+        :param sides: ``source`` and ``target`` unless named.
+        """
+        return dict.fromkeys(
+            flow[side] for flow in self.flows_of(owner) for side in sides or ("source", "target")
+        )
 
     def running(self) -> Iterator[tuple[Owner, Flow]]:
         """Owner and flow of whatever is to run."""

@@ -101,7 +101,7 @@ REST = frozenset((
     "response.http.headers.config", "rest.advertised.host.name", "rest.advertised.listener",
     "rest.advertised.port", "ssl.client.auth",
 ))  # fmt: skip
-# ... where plug-ins are looked for, once by the process and once by every worker ...
+# ... where plug-ins are searched, once by the process and once by every worker ...
 PLUGINS = ("plugin.discovery", "plugin.path")
 # ... and what source, checkpoints and workers have to agree on.
 AGREED = frozenset((

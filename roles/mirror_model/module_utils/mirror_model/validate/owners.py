@@ -1,6 +1,6 @@
 """Owners: their shape, flows and releases, and the inventory groups that deploy and prove them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import tuned
@@ -114,17 +114,11 @@ def _validate_distances(validation: Validation, path: str, distances: Any) -> No
         check_map(f"{path}.distance.{alias}", distance, DISTANCE, validation.refuse)
 
 
-def _aliases(flows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The clusters that flows read and write."""
-    return {flow[side] for flow in flows for side in ("source", "target")}
-
-
 def _validate_aliases(validation: Validation, owner: Owner) -> None:
     """Refuse distances of clusters that the owner has nothing to do with."""
-    flows = validation.flows_of(owner)
-    if len(flows) < len(owner.flows):
+    if len(validation.flows_of(owner)) < len(owner.flows):
         return
-    aliases = _aliases(flows)
+    aliases = validation.aliases(owner)
     for alias in owner.settings["distance"]:
         if alias not in aliases:
             validation.refuse(
@@ -135,9 +129,8 @@ def _validate_aliases(validation: Validation, owner: Owner) -> None:
 
 def _validate_identity(validation: Validation, owner: Owner) -> None:
     """Refuse an identity that no cluster of the owner knows: ``mirror`` would stand in for it."""
-    flows = validation.flows_of(owner)
-    aliases = _aliases(flows)
-    if owner.identity == "mirror" or not flows or not aliases <= validation.sound:
+    aliases = validation.aliases(owner)
+    if owner.identity == "mirror" or not aliases or not aliases.keys() <= validation.sound:
         return
     identities = {
         name for alias in aliases for name in validation.clusters[alias].get("identities") or {}
@@ -155,7 +148,7 @@ def validate_heaps(validation: Validation) -> None:
         flows, heap = validation.flows_of(owner), owner.settings["heap"]
         if not heap or not flows or len(flows) < len(owner.flows):
             continue
-        if not _aliases(flows) <= validation.sound:
+        if not validation.aliases(owner).keys() <= validation.sound:
             continue
         needed = engine_of(flows[0]).memory(validation.clusters, flows, owner)
         if tuned.heap_mib(heap) < needed:

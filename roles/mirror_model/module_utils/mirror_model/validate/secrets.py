@@ -1,7 +1,7 @@
 """Secrets, references to them, and who the brokers have to be, in every layer of properties."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..clusters import credentials_of
@@ -12,7 +12,6 @@ from ..layout import HOST
 from ..owners import Owner
 from ..validation import Validation
 
-SIDES = ("source", "target")
 PREFIXES = re.compile(r"(listeners\.https|producer\.override|consumer|producer|admin)\.")
 
 
@@ -100,7 +99,7 @@ def _validate_references(
 def _credentials(validation: Validation, owner: Owner) -> tuple[str, list[str]]:
     """Where the process of an owner reads credentials, and their names."""
     files: list[str] = []
-    for alias in _aliases(validation, owner):
+    for alias in validation.aliases(owner):
         try:
             files += credentials_of(validation.clusters, alias, owner.identity)
         except ModelError:
@@ -111,16 +110,11 @@ def _credentials(validation: Validation, owner: Owner) -> tuple[str, list[str]]:
     ]
 
 
-def _aliases(validation: Validation, owner: Owner, sides: Iterable[str] = SIDES) -> dict[str, None]:
-    """The clusters to which the process of an owner connects."""
-    return dict.fromkeys(flow[side] for flow in validation.flows_of(owner) for side in sides)
-
-
 def _properties(validation: Validation) -> Iterator[Property]:
     """Every property of every layer, unless the check of its layer refuses its name anyway."""
     whole = [owner for owner in validation.owners if set(owner.flows) <= set(validation.flows)]
     for alias in sorted(validation.sound):
-        users = tuple(owner for owner in whole if alias in _aliases(validation, owner))
+        users = tuple(owner for owner in whole if alias in validation.aliases(owner))
         layer = validation.clusters[alias].get("properties") or {}
         yield from _layer(f"kafka_clusters.{alias}.properties", layer, {"": alias}, users)
     for name, flow in validation.flows.items():
@@ -133,7 +127,7 @@ def _properties(validation: Validation) -> Iterator[Property]:
     for owner in whole:
         for flow in validation.flows_of(owner)[:1]:
             for key, side in engine_of(flow).layers.items():
-                for alias in _aliases(validation, owner, [side]) if side else [""]:
+                for alias in validation.aliases(owner, side) if side else [""]:
                     layer = owner.settings[key]
                     yield from _layer(f"{owner.path}.{key}", layer, {"": alias}, (owner,))
 
