@@ -134,17 +134,6 @@ class Control:
         }
 
 
-def control(kept: Sequence[Kept], topics: Sequence[str], groups: Sequence[str]) -> Control:
-    """What owners keep, and what such names look like.
-
-    :param topics: patterns of topics; ``groups``: of groups.
-    """
-    names: dict[str, dict[str, dict[str, str]]] = {"topic": {}, "group": {}}
-    for each in kept:
-        names[each.resource].setdefault(each.alias, {}).setdefault(each.name, each.owner)
-    return Control(Names(topics, names["topic"]), Names(groups, names["group"]))
-
-
 def excluded(flow: Flow) -> list[str]:
     """Everything that a flow leaves out: what it says, and what nobody may take."""
     return [*flow["topics_exclude"], *flow["left_out"]]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..clusters import aliases_of
-from ..control import Control, Kept, control
+from ..control import Control, Kept, Names
 from ..engine import Engine
 from ..keys import Clusters, Flow, Key, ModelError, defaults_of, filled
 from ..owners import Owner
@@ -93,12 +93,10 @@ def control_of(
     :param clusters: of the inventory; what is kept counts under all aliases of its cluster.
     :param flows: filled in.
     """
-    return control(
-        [
-            replace(kept, alias=alias)
-            for kept in kept_by(flows, owners)
-            for alias in aliases_of(clusters, kept.alias)
-        ],
-        [pattern for engine in ENGINES.values() for pattern in engine.control_topics],
-        [pattern for engine in ENGINES.values() for pattern in engine.control_groups],
-    )
+    names: dict[str, dict[str, dict[str, str]]] = {"topic": {}, "group": {}}
+    for kept in kept_by(flows, owners):
+        for alias in aliases_of(clusters, kept.alias):
+            names[kept.resource].setdefault(alias, {}).setdefault(kept.name, kept.owner)
+    topics = [pattern for engine in ENGINES.values() for pattern in engine.control_topics]
+    groups = [pattern for engine in ENGINES.values() for pattern in engine.control_groups]
+    return Control(Names(topics, names["topic"]), Names(groups, names["group"]))
