@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from mirror_model.certificates import server_certificate_problems
 from mirror_model.keys import ModelError
+from mirror_model.principals import certificate_principal
 
 from tests.loading import certificates as lab
-from tests.loading import load
-
-filters = load("roles/kafka_broker/filter_plugins/kafka_broker.py", "kafka_broker_filters")
 
 VARIABLES = {
     "certificate": "kafka_broker_ssl_certificate",
@@ -172,12 +169,12 @@ def test_a_principal_is_the_subject_from_its_end():
         (NameOID.ORGANIZATION_NAME, "Example Org"),
         (NameOID.COMMON_NAME, "source1"),
     )
-    assert filters.certificate_principal(certificate) == "User:CN=source1,O=Example Org,C=DE"
+    assert certificate_principal(certificate) == "User:CN=source1,O=Example Org,C=DE"
 
 
 @pytest.mark.parametrize(
     "attribute", [(NameOID.COMMON_NAME, "a;User:b"), (NameOID.EMAIL_ADDRESS, "a@example.org")]
 )
 def test_a_subject_that_super_users_could_misread_is_refused(attribute):
-    with pytest.raises(AnsibleFilterError, match="use a subject of CN"):
-        filters.certificate_principal(with_subject(attribute))
+    with pytest.raises(ModelError, match="use a subject of CN"):
+        certificate_principal(with_subject(attribute))

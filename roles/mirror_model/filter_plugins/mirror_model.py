@@ -15,6 +15,7 @@ ADVISORIES = ROLE.parents[1] / "files" / "advisories.yml"
 
 
 FILTERS = {
+    "certificate_principal": "principals.certificate_principal",
     "kafka_advisories": "advisories.site_advisories",
     "kafka_connect_rest": "instances.kafka_connect_rest",
     "kafka_credentials": "logins.kafka_credentials",

@@ -1,5 +1,7 @@
 """Whom a broker takes a client for: the principal that permissions are given to."""
 
+from typing import Any
+
 from .clusters import cluster_of, identity_of, uses_sasl
 from .keys import Clusters, ModelError
 
@@ -16,6 +18,8 @@ WORDS = {
     "0.9.2342.19200300.100.1.25": "DC",
     "0.9.2342.19200300.100.1.1": "UID",
 }
+# What stands in a subject that ``super.users`` cannot misread.
+PLAIN = ("CN", "C", "L", "O", "OU", "ST")
 ESCAPED = frozenset(',=+<>#;"\\')
 BMP_STRING, UNIVERSAL_STRING = 30, 28
 ENCODINGS = {BMP_STRING: "utf-16-be", UNIVERSAL_STRING: "utf-32-be"}
@@ -57,20 +61,46 @@ def subject_of(certificate: str) -> str:
     Format: RFC 2253, with the choices of ``sun.security.x509.AVA`` (Java 17): ``=`` and ``#`` are
     escaped everywhere, and a type without a word has its encoded value in hexadecimal digits.
     """
-    # Ansible depends on it; the hosts' interpreters never come here.
-    from cryptography import x509  # noqa: PLC0415
-
-    try:
-        subject = x509.load_pem_x509_certificates(certificate.encode())[0].subject
-    except ValueError:
-        raise ModelError("ssl_certificate: holds no certificate that can be read") from None
+    problem = "ssl_certificate: holds no certificate that can be read"
     return ",".join(
         "+".join(
             _attribute(attribute.oid.dotted_string, attribute.value, attribute._type.value)
             for attribute in rdn
         )
-        for rdn in reversed(subject.rdns)
+        for rdn in _names(certificate, problem)
     )
+
+
+def certificate_principal(certificate: str) -> str:
+    """The principal of whoever holds a certificate, as Kafka's ``super.users`` can list it.
+
+    :param certificate: PEM text; the first certificate counts.
+    :raises ModelError: it cannot be read, or ``super.users`` could misread its subject.
+    """
+    for rdn in _names(certificate, "certificate: holds no certificate as PEM text"):
+        attribute, *others = rdn
+        value, word = str(attribute.value), WORDS.get(attribute.oid.dotted_string)
+        if others or word not in PLAIN or ESCAPED & set(value) or value != value.strip():
+            raise ModelError(
+                f"the certificate's subject holds '{rdn.rfc4514_string()}', for which Kafka's "
+                "super.users has no plain word; use a subject of CN, OU, O, L, ST and C without "
+                'any of , = + < > # ; " \\'
+            )
+    return f"User:{subject_of(certificate)}"
+
+
+def _names(certificate: str, problem: str) -> list[Any]:
+    """The relative names in the subject of a certificate, the last one first.
+
+    :raises ModelError: it cannot be read; ``problem`` says so.
+    """
+    # Ansible depends on it; the hosts' interpreters never come here.
+    from cryptography import x509  # noqa: PLC0415
+
+    try:
+        return x509.load_pem_x509_certificates(certificate.encode())[0].subject.rdns[::-1]
+    except ValueError:
+        raise ModelError(problem) from None
 
 
 def _attribute(oid: str, value: str | bytes, tag: int) -> str:
