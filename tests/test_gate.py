@@ -54,7 +54,7 @@ def test_results_cut_short_are_a_failure(gate: ModuleType, tmp_path: Path) -> No
         (1, ["", "failure"], (1, 1)),
     ],
 )
-def test_a_stage_is_judged_by_its_results_and_its_exit_status(
+def test_a_stage_counts_by_its_results_and_its_exit_status(
     gate: ModuleType,
     tmp_path: Path,
     status: int,
@@ -62,14 +62,14 @@ def test_a_stage_is_judged_by_its_results_and_its_exit_status(
     expected: tuple[int, int],
 ) -> None:
     stage = gate.Stage("s", ["true"], results=write_results(tmp_path / "r.xml", *outcomes))
-    assert gate.judge(stage, status) == gate.Tally(*expected)
+    assert gate.tally_of(stage, status) == gate.Tally(*expected)
 
 
 @pytest.mark.parametrize(("status", "expected"), [(0, (1, 0)), (3, (0, 1))])
 def test_a_command_without_results_counts_once(
     gate: ModuleType, status: int, expected: tuple[int, int]
 ) -> None:
-    assert gate.judge(gate.Stage("s", ["true"]), status) == gate.Tally(*expected)
+    assert gate.tally_of(gate.Stage("s", ["true"]), status) == gate.Tally(*expected)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

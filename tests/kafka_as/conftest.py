@@ -159,7 +159,7 @@ PLAY = """
   connection: local
   gather_facts: false
   tasks:
-    - name: Judge the inputs
+    - name: Validate the inputs
       ansible.builtin.include_role:
         name: kafka_as
         tasks_from: inputs

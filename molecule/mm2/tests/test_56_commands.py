@@ -29,7 +29,7 @@ def test_monitoring_gets_one_line_with_numbers(lab, damaged, command):
         assert int(values["missing"]) == missing > 0
 
 
-def test_a_group_s_failover_is_judged(lab):
+def test_a_group_s_failover_has_a_status(lab):
     status, document = lab.report("groups", "--flow", "orders")
     assert status == 0, document["findings"]
     (row,) = document["groups"]
