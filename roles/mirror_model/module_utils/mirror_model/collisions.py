@@ -5,6 +5,7 @@ name: a flow leaves it out from the next run on, until it is gone.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from .site import Site
@@ -37,4 +38,14 @@ def mirror_site_without(site: Site, collisions: Iterable[Mapping[str, Any]]) -> 
     left_out: dict[str, set[str]] = {}
     for each in collisions:
         left_out.setdefault(each["flow"], set()).add(each["topic"])
-    return site.without(left_out)
+    flows = [
+        {
+            **flow,
+            "topics_exclude": [
+                *(flow.get("topics_exclude") or ()), *sorted(left_out[flow["name"]]),
+            ],
+        } if flow["name"] in left_out
+        else flow
+        for flow in site.mirror_flows
+    ]  # fmt: skip
+    return replace(site, mirror_flows=flows) if left_out else site

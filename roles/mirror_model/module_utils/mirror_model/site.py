@@ -1,7 +1,7 @@
 """The inventory of a site as one value: what is written, and what follows from it alone."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -100,23 +100,6 @@ class Site:
     @cached_property
     def _processes(self) -> dict[tuple[str, str], Process]:
         return {}
-
-    def without(self, left_out: Mapping[str, Collection[str]]) -> "Site":
-        """The same site, whose flows leave out some topics more.
-
-        :param left_out: name of a flow to names of topics.
-        """
-        flows = [
-            {
-                **flow,
-                "topics_exclude": [
-                    *(flow.get("topics_exclude") or ()), *sorted(left_out[flow["name"]]),
-                ],
-            } if flow["name"] in left_out
-            else flow
-            for flow in self.mirror_flows
-        ]  # fmt: skip
-        return replace(self, mirror_flows=flows) if left_out else self
 
 
 def mirror_site(
