@@ -130,7 +130,7 @@ def observation(monkeypatch: pytest.MonkeyPatch) -> Observation:
         return guarded.each(read, asked, seconds)
 
     monkeypatch.setattr(moving, "translation", lambda *_: Translation({("t", 0): both.syncs}, {}))
-    monkeypatch.setattr(moving.group_client, "states", lambda side: side.groups)
+    monkeypatch.setattr(moving.group_client, "states", lambda side, _=(): side.groups)
     monkeypatch.setattr(moving.group_client, "committed", lambda side, names: side.committed(names))
     monkeypatch.setattr(proofs, "fetch", fetch)
     monkeypatch.setattr(proofs, "guarded", SimpleNamespace(each=each, Guarded=guarded.Guarded))

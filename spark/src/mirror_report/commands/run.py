@@ -39,13 +39,13 @@ def answer(options: Namespace) -> Answer:
     :raises ReportError: another run holds the state, or the state cannot be used.
     """
     settings = shared.settings(options)
-    asked = {
+    budget = {
         "max_bytes": options.max_bytes,
         "max_records": options.max_records,
         "deadline_seconds": options.deadline,
         "max_lag_records": options.max_lag,
     }
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = {name: bound for name, bound in budget.items() if bound is not None}
     settings = dataclasses.replace(settings, budget=dataclasses.replace(settings.budget, **given))
     store = Store(settings.state_directory)
     on_crash = shared.show_traceback if options.debug else lambda _: None

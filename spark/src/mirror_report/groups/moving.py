@@ -162,7 +162,7 @@ def _groups(
     """Groups to examine, rows of those that cannot be, and why these cannot."""
     selected = [name for name in group_client.states(source) if flow.wants(name)]
     synced = list(filter(flow.syncs, selected))
-    states = group_client.complete_states(target, group_client.states(target), synced)
+    states = group_client.states(target, synced)
     on_target, refused = _committed(target, synced)
     on_source, refused_on_source = _committed(source, synced)
     refused |= refused_on_source

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 from kafka.errors import (
@@ -77,25 +77,22 @@ async def _ask(admin: Any, group_id: str) -> Any:
     return group
 
 
-def states(client: ClusterClient) -> dict[str, str]:
-    """Consumer groups our identity may see -> Kafka's word for their state."""
+def states(client: ClusterClient, needed: Collection[str] = ()) -> dict[str, str]:
+    """Consumer groups our identity may see -> Kafka's word for their state.
+
+    :param needed: groups whose states are needed. Brokers below 2.6 list groups without them, and
+        describe them with it.
+    """
     with explained(client.cluster, "list groups", "DESCRIBE on the groups"):
-        return {
+        listed = {
             group["group_id"]: str(group.get("group_state") or UNKNOWN)
             for group in client.admin.list_groups()
             if group["protocol_type"] in ("consumer", "")
         }
-
-
-def complete_states(
-    client: ClusterClient, listed: Mapping[str, str], names: Collection[str]
-) -> dict[str, str]:
-    """The same states, with those of the named groups that the list leaves out.
-
-    Brokers below 2.6 list groups without their states, and describe them with it.
-    """
-    left_out = sorted(name for name in names if listed.get(name) == UNKNOWN)
-    return {**listed, **{name: described(client, name).group_state for name in left_out}}
+    for name in sorted(needed):
+        if listed.get(name) == UNKNOWN:
+            listed[name] = str(described(client, name).group_state)
+    return listed
 
 
 def committed(client: ClusterClient, group_ids: Collection[str]) -> dict[str, Positions]:

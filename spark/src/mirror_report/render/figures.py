@@ -146,11 +146,6 @@ def size(value: int | None) -> str:
     return "null" if value is None else number(value)
 
 
-def text_or_unknown(value: str | None) -> str:
-    """Text that may not be known."""
-    return value or UNKNOWN
-
-
 def setting(value: str | None) -> str:
     """Value of a setting."""
     return UNKNOWN if value is None else value or '""'

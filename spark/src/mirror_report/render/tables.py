@@ -257,7 +257,7 @@ def flows(all_flows: Sequence[Row]) -> Table:
         _text("from", "source"),
         _text("to", "target"),
         _text("group", "group_id"),
-        _text("is", "group_state", figures.text_or_unknown),
+        _text("is", "group_state", lambda state: state or figures.UNKNOWN),
         Column("topics", lambda row: figures.number(_topics(row)), _topics),
         _figure("coverage", "coverage", figures.share),
         _figure("heartbeat", "heartbeat_age_seconds", figures.age, always=False),
