@@ -19,7 +19,7 @@ from parity_records import jars_directory
 from pyspark.sql import SparkSession
 
 from mirror_report import cli
-from mirror_report.digests.pair import compare_bundles
+from mirror_report.digests.comparison import compare_bundles
 from mirror_report.model import CompareDocument, CompareTopic
 from mirror_report.parity.spark import class_archive
 from mirror_report.parity.state import bundle

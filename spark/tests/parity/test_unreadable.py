@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from mirror_report.checks.verdict import verdict
 from mirror_report.config import Flow
-from mirror_report.digests.pair import compare_bundles
+from mirror_report.digests.comparison import compare_bundles
 from mirror_report.digests.side import digest_side
 from mirror_report.engines import MM2
 from mirror_report.kafka.connection import ClusterError

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mirror_report.commands import shared
-from mirror_report.digests.pair import compare_bundles
+from mirror_report.digests.comparison import compare_bundles
 from mirror_report.render import Answer, formats
 
 
