@@ -1,4 +1,4 @@
-"""``compare``: two bundles of digests held against each other, anywhere; no cluster is asked."""
+"""``compare``: two bundles of digests, on any host; no cluster is asked."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path

@@ -1,6 +1,6 @@
 """``digest``: one side of a flow as a bundle of digests, made near its cluster.
 
-Between two data centres go kilobytes then, instead of the records of one of them.
+So kilobytes go between two data centres, instead of the records of one of them.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def answer(options: Namespace) -> Answer:
 
 @contextlib.contextmanager
 def _output(where: str, bundle: Bundle, written: list[str]) -> Iterator[BinaryIO]:
-    """Open what a bundle is written to: a file appears when it is whole.
+    """Open what a bundle is written to; a file appears when it is whole.
 
     :param where: file, directory (the file is named by flow and side), or ``-``.
     :param written: the file's name is added.

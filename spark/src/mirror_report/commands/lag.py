@@ -1,4 +1,4 @@
-"""``lag``: how far every flow is behind, and what was found on the way."""
+"""``lag``: how far every flow is behind, with findings."""
 
 import gc
 from argparse import ArgumentParser, Namespace

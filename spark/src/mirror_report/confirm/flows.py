@@ -35,7 +35,7 @@ def confirm_flows(
     progress: Progress,
     watch: UnitWatch | None = None,
 ) -> ConfirmDocument:
-    """Watch until the flows' own process has all its work in hand and moves on; writes nothing.
+    """Watch until the flows' own process has taken up all its work and moves on; writes nothing.
 
     :param hosts: the process must be a member from one of these hosts; empty: from anywhere.
     :param timeout: seconds for taking up the work, and again for moving.
@@ -74,7 +74,7 @@ def _confirm(settings: Settings, flow: Flow, awaited: _Awaited) -> Confirmation:
 def _take_up(
     clients: Clients, flow: Flow, awaited: _Awaited, tails: FlowTails
 ) -> tuple[ClusterSnapshot, str]:
-    """Wait for the process to have its work in hand; the source, and why it has not, if so."""
+    """Wait for the process to take up its work; the source, and why it did not (empty: it did)."""
     cluster = clients.get(flow.alias(flow.engine.workers_side)).cluster
     deadline = time.monotonic() + awaited.timeout
     while True:
@@ -140,7 +140,7 @@ def _not_taken_up(
     member_hosts: set[str],
     tails: FlowTails,
 ) -> str:
-    """What is missing until the process has its work in hand; empty: nothing.
+    """What is missing until the process has taken up its work; empty: nothing.
 
     :param member_hosts: how brokers may see the ``hosts`` of its members.
     """

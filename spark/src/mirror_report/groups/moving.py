@@ -51,8 +51,8 @@ class FlowGroups:
 def examine_groups(settings: Settings, flow_name: str | None, progress: Progress) -> GroupsDocument:
     """Examine the groups of the flows alone; what it reads is read again by the next report.
 
-    :returns: of the findings those about groups, and what kept anything from being known; a flow of
-        which no group was examined is one.
+    :returns: with findings about groups, and about what could not be known; a flow of which no
+        group was examined is one of these.
     """
     store = Store(settings.state_directory)
     flows = settings.chosen(flow_name)
@@ -148,7 +148,7 @@ def flow_groups(
 
 
 def _drained(flow: Flow, lag: LagResult) -> dict[Place, int]:
-    """Partitions of the source that are mirrored to their ends, and these."""
+    """Partitions of the source that are mirrored to their ends -> these ends."""
     return {
         (row.topic, row.partition): row.log_end
         for row in lag.rows

@@ -1,1 +1,1 @@
-"""The only rooms that talk to Kafka for positions, offsets and topics."""
+"""Asking clusters for positions, offsets, topics and records; all use of kafka-python."""

@@ -1,4 +1,4 @@
-"""Certificates a TLS connection to a cluster rests on: of brokers, authorities and our identity.
+"""Certificates of the TLS connections to a cluster: of brokers, authorities and our identity.
 
 Python decodes only what its context has verified, and lists only authorities; so the few fields
 that are needed are read from the DER text of each certificate (RFC 5280, section 4.1).
@@ -37,7 +37,7 @@ _NAMES = {
 
 
 class CertificateError(ReportError):
-    """What should be a certificate is none."""
+    """These bytes are no X.509 certificate."""
 
 
 def examine(
@@ -45,7 +45,7 @@ def examine(
 ) -> list[Certificate]:
     """Read every certificate of a cluster; without TLS there is none, and nothing is opened.
 
-    :param brokers: how each is called -> host and port of the listener that clients use.
+    :param brokers: name of each -> host and port of the listener that clients use.
     """
     if not cluster.uses_tls:
         return []
@@ -91,7 +91,7 @@ def _stored(cluster: Cluster, role: Literal["authority", "client"], text: str) -
 def _shown(
     alias: str, context: ssl.SSLContext, holder: str, address: tuple[str, int]
 ) -> Certificate:
-    """What a broker shows; it is asked nothing else."""
+    """The certificate that a broker presents; nothing else is asked of it."""
     try:
         with (
             socket.create_connection(address, CONNECT_SECONDS) as plain,
@@ -113,10 +113,10 @@ def _shown(
 
 
 def read(der: bytes) -> tuple[str, int]:
-    """Whom a certificate names, and when it ends (ms).
+    """Subject of a certificate, and when it ends (ms).
 
     :param der: one X.509 certificate.
-    :raises CertificateError: it is none.
+    :raises CertificateError: it is none, or not whole.
     """
     try:
         ((_, certificate),) = _parts(der)

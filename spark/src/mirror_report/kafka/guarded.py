@@ -1,7 +1,7 @@
 """Reading records that anybody may have written, in a child whose memory is bounded.
 
 kafka-python decompresses a batch as a whole and refuses it for one byte it does not expect, so one
-producer could end the report, or blind it for all other topics. A child that fails is asked again
+producer could end the report, or hide all other topics from it. A child that fails is asked again
 for each half of its partitions, until those are known that cannot be read.
 """
 
@@ -45,7 +45,7 @@ def each(
     asked: Mapping[Place, Asked],
     timeout_seconds: float,
 ) -> Guarded[Read]:
-    """What a function returns for partitions, all of them at once if none is poisoned.
+    """What a function returns for partitions: for all of them at once, unless it fails for one.
 
     :param read: takes up to ``timeout_seconds``; what it returns can be pickled. It may find
         itself which partition fails, which costs the others nothing.

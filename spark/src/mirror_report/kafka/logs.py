@@ -192,7 +192,7 @@ def _producers(admin: Any, places: list[TopicPartition]) -> Mapping[Any, Any]:
     try:
         return cast("Mapping[Any, Any]", admin.describe_producers(places))
     except KafkaError:
-        # One partition that is refused spoils the answer for all.
+        # One partition that is refused fails the request for all.
         topics = sorted({at.topic for at in places})
     if len(topics) == 1:
         return {}

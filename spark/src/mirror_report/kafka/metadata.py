@@ -58,7 +58,7 @@ class ClusterClient:
         return shortest * 1000
 
     def listeners(self) -> dict[str, tuple[str, int]]:
-        """How each running broker is called -> host and port by which clients reach it."""
+        """Name of each running broker -> host and port by which clients reach it."""
         with explained(self.cluster, "describe the cluster", "DESCRIBE on the cluster"):
             return {
                 f"broker {broker['broker_id']} ({broker['host']}:{broker['port']})": (
@@ -215,7 +215,7 @@ class ClusterClient:
 
 
 def _sum(sizes: Iterable[int | None]) -> int | None:
-    """Of what is known; ``None``: of nothing."""
+    """Sum of the sizes that are known; ``None``: none is."""
     not_none = [size for size in sizes if size is not None]
     return sum(not_none) if not_none else None
 

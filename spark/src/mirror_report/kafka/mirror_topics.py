@@ -20,7 +20,7 @@ READ_SECONDS = 120.0
 # Half of Kafka's default of ``delete.retention.ms``.
 TOMBSTONES_KEPT_MS = 12 * 3_600_000
 
-# Consumer record -> key and value (``None``: forgotten), or ``None`` for one of no interest.
+# Consumer record -> key and value (``None``: forgotten), or ``None``: the record is ignored.
 Decode = Callable[[Any], tuple[str, Any] | None]
 
 
@@ -41,7 +41,7 @@ class Tail:
 
     @classmethod
     def load(cls, plain: Mapping[str, Any]) -> Self:
-        """What :meth:`dump` made."""
+        """The tail that :meth:`dump` returned."""
         return cls(
             plain["topic_id"],
             plain["read_at_ms"],
@@ -92,7 +92,7 @@ Tails = dict[str, Tail]
 
 
 def foreign_records(tails: Tails, names: Collection[str]) -> tuple[ForeignRecords, ...]:
-    """What was passed over in some topics."""
+    """Records that were passed over in some topics."""
     return tuple(
         ForeignRecords(name, partition, *record)
         for name in names
@@ -153,13 +153,13 @@ def catch_up(
 
     :param tails: each topic, what was read of it (fitted to it), and how to decode its records.
     :returns: topic -> why no more of it can be read: a batch is damaged, or of a codec that is not
-        there. What is newest of it by then may be old.
+        there. Its newest records by then may be old.
     :raises ClusterError: they may not be read. A record that is not of its format is passed over.
     """
     try:
         failed = _read(cluster, credentials, tails, timeout_seconds)
     except UnreadableError as error:
-        # Which topic it is shows when each is read alone.
+        # Read alone, each topic shows whether it is the one.
         if len(tails) > 1:
             single = [catch_up(cluster, credentials, [tail], timeout_seconds) for tail in tails]
             return {name: why for problems in single for name, why in problems.items()}

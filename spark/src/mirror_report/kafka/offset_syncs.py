@@ -48,12 +48,12 @@ def newest(record: Any) -> tuple[str, Any]:
 
 
 def newest_by_partition(tail: Tail) -> dict[Place, OffsetSync]:
-    """What :func:`newest` found."""
+    """Newest syncs, as :func:`newest` decoded them."""
     return {_place(key): OffsetSync(*sync) for key, sync in sorted(tail.latest.items())}
 
 
 def history(tail: Tail, record: Any) -> tuple[str, Any]:
-    """Decode into growing lists, thinned out; a side that goes back begins a new one.
+    """Decode into lists of syncs, thinned out with age; a side that goes back begins a new one.
 
     The source does when the mirror was set back or the log lost its tail, the target when that one
     did or was created again; the first sync of such a list is marked.
@@ -72,7 +72,7 @@ def history(tail: Tail, record: Any) -> tuple[str, Any]:
 
 
 def by_partition(tail: Tail) -> dict[Place, list[OffsetSync]]:
-    """What growing lists hold."""
+    """Lists of syncs, as :func:`history` and :func:`since` decode them."""
     return {
         _place(key): [OffsetSync(*sync) for sync in syncs] for key, syncs in tail.latest.items()
     }
@@ -84,7 +84,7 @@ def _place(key: str) -> Place:
 
 
 def _thinned(syncs: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    """Of each distance from the newest, doubling from one to the next, the oldest and the newest.
+    """The oldest and the newest sync of each distance from the newest one; distances double.
 
     So much is left that every offset has a sync at most as far below it as it lies below the newest
     (``OffsetSyncStore`` keeps them alike).
@@ -137,7 +137,7 @@ def since(
 
 
 def _every(tail: Tail, record: Any) -> tuple[str, Any]:
-    """Decode into growing lists."""
+    """Decode into lists of all syncs."""
     key, sync = newest(record)
     syncs = tail.latest.setdefault(key, [])
     syncs.append(sync)

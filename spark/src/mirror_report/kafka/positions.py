@@ -111,7 +111,7 @@ def _from_own_topics(
         [(topic, tails[name], decoders[name]) for name, topic in readable.items()],
         timeout_seconds,
     )
-    # Of any partition the newest position may lie in what cannot be read.
+    # The newest position of any partition may lie in records that cannot be read.
     if flow.offset_topic in problems:
         raise problems[flow.offset_topic]
     left = {name: tails[name].left(topic) for name, topic in readable.items()}
@@ -122,7 +122,7 @@ def _from_own_topics(
                 f"within {timeout_seconds:.0f} s",
                 "Ask again: reading goes on where it ended",
             )
-    # Not all of them read: what is newest so far may be old.
+    # Of a topic that is not read to its end, the newest so far may be old.
     complete = {name: tails[name] for name in readable if not left[name]}
     positions, committed_at_ms = _positions(complete.get(flow.offset_topic, Tail()))
     return MirrorStatus(

@@ -1,4 +1,4 @@
-"""Measuring the lag of one flow, by what was observed of it now and before."""
+"""Measuring the lag of one flow, by observations of now and before."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""How far every flow is behind, and what was found on the way."""
+"""How far every flow is behind, with findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ from mirror_report.state.store import StateError, Store
 
 @dataclass(frozen=True)
 class LagResult:
-    """Lag of all flows asked for, and what was found on the way.
+    """Lag of all flows asked for, with findings.
 
     :param shifts: flow -> shifts of its offsets, for the next run to compare with.
     """

@@ -1,1 +1,1 @@
-"""What other programs start the report by."""
+"""How other programs start the report."""

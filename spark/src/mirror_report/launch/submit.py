@@ -1,7 +1,7 @@
 """The command line for ``spark-submit``, which takes only files whose names end in ``.py``.
 
-A directory of its own: the one a script lies in comes first where Python looks for modules, and the
-package beside it has rooms named like libraries.
+It has a directory of its own, because Python searches the directory of a script first for modules,
+and rooms of the package beside it are named like libraries.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What was recorded of flows' processes on this host."""
+"""Findings about flows' processes on this host, by what root recorded of them."""
 
 import time
 from collections.abc import Collection, Sequence

@@ -57,7 +57,7 @@ def seconds(value: float | None) -> str:
 
 
 def age(value: float | None) -> str:
-    """Duration of what need not be there."""
+    """Duration; nothing where there is none."""
     return NOTHING if value is None else seconds(value)
 
 
@@ -152,7 +152,7 @@ def setting(value: str | None) -> str:
 
 
 def words(name: str) -> str:
-    """A name of ours, such as ``corrupt_value``, as people read it."""
+    """A name of the report's own, such as ``corrupt_value``, as people read it."""
     return name.replace("_", " ")
 
 

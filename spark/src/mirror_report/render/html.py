@@ -82,7 +82,7 @@ def render(report: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """What an expression of the template becomes; markup is ours."""
+    """Text of an expression of the template; markup is our own."""
     return figures.plain(value) if type(value) is str else value
 
 

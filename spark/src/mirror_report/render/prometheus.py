@@ -253,7 +253,7 @@ def _labels(labels: Labels) -> str:
 
 
 def _shown(value: str) -> str:
-    """A value that stays another one where another was: a file with two equal rows is refused.
+    """A label that differs where names differ: a file with two equal series is refused.
 
     Names of groups have no bound of Kafka's; a long one is cut and told apart by its digest.
     """
