@@ -92,8 +92,7 @@ def flow_groups(
 
     The target is read before the source, so that a group never seems to be further than it is.
 
-    :param before: what the last observation left for this one.
-    :param others: further flows into its target.
+    :param before: what the last observation left; ``others``: further flows into its target.
     :param most_reread: records that may be read again in one partition; ``None``: any number.
     :raises ReportError: a side could not be read.
     """
@@ -101,12 +100,7 @@ def flow_groups(
         return FlowGroups()
     source, target = clients.get(flow.source), clients.get(flow.target)
     memory: Tails = {name: Tail.load(tail) for name, tail in before.get("tails", {}).items()}
-    ids, ids_before = _ids(flow, lag.observed[flow.name]), before.get("ids", {})
-    replaced = {
-        name
-        for name, pair in ids.items()
-        if any(map(another_topic, ids_before.get(name, pair), pair))
-    }
+    ids, replaced = _ids(flow, lag.observed[flow.name], before.get("ids", {}))
     translated = translation(target, clients.credentials, flow, memory, replaced)
     groups, not_examined, refusals = _groups(flow, source, target)
     topics = {topic for _, topic, _, _ in committed_offsets(flow, groups)}
@@ -125,8 +119,8 @@ def flow_groups(
         ),
         late={key: (position, at_ms) for key, (position, at_ms) in before.get("late", {}).items()},
     )  # fmt: skip
-    proofs = proved_places(clients, flow, unproved(scene, groups))
-    rows, late = parities(dataclasses.replace(scene, proofs=proofs), groups)
+    scene = dataclasses.replace(scene, proofs=proved_places(clients, flow, unproved(scene, groups)))
+    rows, late = parities(scene, groups)
     rows += not_examined
     return FlowGroups(
         sorted(rows, key=lambda row: row.group),
@@ -137,7 +131,7 @@ def flow_groups(
         ],
         remembered={
             "tails": {name: tail.dump() for name, tail in memory.items()},
-            "ids": {**ids_before, **ids},
+            "ids": ids,
             "elections": {
                 "source": elections.dump(scene.source_elections),
                 "target": elections.dump(scene.target_elections),
@@ -200,13 +194,22 @@ def _elections(
     return elections.updated(now, former, epochs)
 
 
-def _ids(flow: Flow, observed: Observed) -> dict[str, list[str]]:
-    """Source topic -> ids of it and of its copy."""
-    return {
+def _ids(
+    flow: Flow, observed: Observed, before: Mapping[str, list[str]]
+) -> tuple[dict[str, list[str]], set[str]]:
+    """Source topic -> ids of it and of its copy; and topics of which one was replaced.
+
+    :param before: ids at the last observation; those of other topics are kept.
+    """
+    ids = {
         name: [topic.topic_id, observed.target.topics[flow.target_topic(name)].topic_id]
         for name, topic in observed.source.topics.items()
         if flow.target_topic(name) in observed.target.topics
     }
+    replaced = {
+        name for name, pair in ids.items() if any(map(another_topic, before.get(name, pair), pair))
+    }
+    return {**before, **ids}, replaced
 
 
 def _committed(

@@ -20,6 +20,7 @@ from mirror_report.model import (
     ReportError,
 )
 from mirror_report.observe import (
+    Clients,
     aliases,
     load_manifests,
     observe_flow,
@@ -83,22 +84,7 @@ def measure_lag(
             result.flows.append(status)
             result.findings.extend(findings)
             result.shifts[flow.name] = shifts
-            if not topics:
-                result.findings.extend(
-                    topic_checks.blocking_topics(
-                        flow, observed.source, observed.target,
-                        auto_creation=observed.auto_creation, positions=observed.positions,
-                    )
-                )  # fmt: skip
-            else:
-                result.findings.extend([
-                    *check_flow(clients, flow, observed),
-                    *(
-                        lack
-                        for lack in lacking_permissions(clients, flow)
-                        if lack.kind == "missing_permission"
-                    ),
-                ])  # fmt: skip
+            result.findings.extend(_topic_findings(clients, flow, observed, every=topics))
         clusters = settings.clusters_of(flow.name for flow in flows)
         days = settings.warn.certificate_days
         result.findings.extend(ending_certificates(clients, clusters, days))
@@ -112,6 +98,22 @@ def measure_lag(
     if any(flow.name in result.tails for flow in flows):
         _keep_tails(store, manifests["mirrors"], result)
     return result
+
+
+def _topic_findings(
+    clients: Clients, flow: Flow, observed: Observed, *, every: bool
+) -> list[Finding]:
+    """Findings about the flow's topics and permissions, or only about what stops the mirror."""
+    if every:
+        lacking = lacking_permissions(clients, flow)
+        missing = [lack for lack in lacking if lack.kind == "missing_permission"]
+        return [*check_flow(clients, flow, observed), *missing]
+    return list(
+        topic_checks.blocking_topics(
+            flow, observed.source, observed.target,
+            auto_creation=observed.auto_creation, positions=observed.positions,
+        )
+    )  # fmt: skip
 
 
 def _recognised(settings: Settings, flow: Flow, observed: Observed, result: LagResult) -> Observed:
