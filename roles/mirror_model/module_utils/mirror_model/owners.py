@@ -102,7 +102,12 @@ def owner_of(
     :param flows: ``mirror_flows``, which name the Connect cluster that runs them.
     """
     settings = filled(written, defaults_of(kind.keys))
-    named = [flow["name"] for flow in flows if flow.get("connect") == name]
+    # A flow without a name is refused where flows are validated.
+    named = [
+        flow["name"]
+        for flow in flows
+        if flow.get("connect") == name and isinstance(flow.get("name"), str)
+    ]
     return Owner(
         kind, name, settings["hosts"], settings["state"],
         settings["flows"] if kind.names_flows else named,
