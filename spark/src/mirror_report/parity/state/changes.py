@@ -116,7 +116,7 @@ def forget_numbers(manifest: Manifest, flow: str, topic: str) -> Manifest:
 
 
 def compare_by_hours(
-    manifest: Manifest, topics: Mapping[TopicKey, str], digests: str, results: str
+    manifest: Manifest, topics: Mapping[TopicKey, str], digests: str, results: str | None
 ) -> Manifest:
     """Go on with hours instead of minutes of some topics.
 

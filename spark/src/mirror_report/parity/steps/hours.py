@@ -28,13 +28,15 @@ def compare_by_hours(
     for flow, topic in topics:
         context.progress(f"{flow}/{topic} has too many minutes: they are put together")
     rows = storage.digests(manifest).filter(~left_out)
-    results = storage.results(manifest.results).filter(~left_out)
-    lanes = compare.with_lanes(rows, context.by_partition)
-    return changes.compare_by_hours(
-        manifest, topics,
-        storage.write(hours.digests(rows, by_hour).coalesce(1), f"digest-{name}"),
-        storage.write(hours.results(results, lanes, by_hour).coalesce(1), f"results-{name}"),
-    )  # fmt: skip
+    digests = storage.write(hours.digests(rows, by_hour).coalesce(1), f"digest-{name}")
+    results = manifest.results
+    # Where nothing differs there are none, and later runs do not carry an empty file on.
+    if results is not None:
+        lanes = compare.with_lanes(rows, context.by_partition)
+        earlier = storage.results(results).filter(~left_out)
+        by_hours = hours.results(earlier, lanes, by_hour)
+        results = storage.write(by_hours.coalesce(1), f"results-{name}")
+    return changes.compare_by_hours(manifest, topics, digests, results)
 
 
 def _spread(
