@@ -1,3 +1,3 @@
 """Lag and parity of Kafka mirrors."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
