@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +20,6 @@ ROOT = Path(__file__).parents[1]
 ROLES = sorted(path.parent for path in (ROOT / "roles").glob("*/tasks"))
 PLAYBOOKS = sorted([ROOT / "site.yml", *(ROOT / "playbooks").glob("*.yml")])
 INVENTORIES = sorted(path for path in (ROOT / "inventories").iterdir() if path.is_dir())
-
-# They say that there is a value, not which.
-VAGUE = {"found", "known", "some", "wanted", "seen", "there"}
 
 role = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 
@@ -166,23 +161,3 @@ def test_inventories_can_be_read(inventory: Path, tmp_path: Path) -> None:
     hosts = json.loads(done.stdout)
     assert hosts.get("mirrormaker", hosts.get("kafka_connect"))["hosts"]
     assert hosts["mirror_report"]["hosts"]
-
-
-def bindings(code: str) -> Iterator[str]:
-    """Names of variables, parameters, functions and classes that a module binds."""
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-
-
-def test_no_code_of_the_roles_calls_a_value_found_or_wanted() -> None:
-    names = {
-        file: set(bindings(file.read_text(encoding="utf-8")))
-        for file in (ROOT / "roles").rglob("*.py")
-    }
-    assert sum(map(len, names.values())) > 1000
-    assert not {file: bound & VAGUE for file, bound in names.items() if bound & VAGUE}

@@ -203,7 +203,7 @@ class Series:
         self.skipped += may
 
 
-Factory = Callable[..., Series]
+Factory = Callable[[str, Path, int, int | None], Series]
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def series(
 ) -> Factory:
     """Make a series for an engine."""
 
-    def make(engine: str, directory: Path, seed: int, stamp: int | None = None) -> Series:
+    def make(engine: str, directory: Path, seed: int, stamp: int | None) -> Series:
         topic = f"identity-{engine}-{seed}"
         flow = Flow(name="flow", source="east", target="west", include=topic, topics=(topic,),
                     group_id=f"mirrormaker-{seed}", commit_interval_ms=1000)  # fmt: skip
@@ -251,7 +251,7 @@ def test_no_loss_after_a_baseline_stays_unreported_and_none_is_made_up(
 ) -> None:
     seed = int(os.environ.get("MIRROR_BASELINES_SEED", random.randrange(2**31)))  # noqa: S311
     print(f"seed {seed}")
-    mirror = series(engine, tmp_path, seed)
+    mirror = series(engine, tmp_path, seed, None)
     mirror.engine.start()
     try:
         for number in range(ROUNDS):
@@ -273,7 +273,7 @@ def test_what_a_real_mirror_loses_in_a_minute_that_never_closes_is_told(
     """All records have one timestamp, and never stop coming."""
     # Records of days ago would leave both sides by retention.
     stamp = int(time.time() * 1000) - 10 * MINUTE
-    mirror = series(engine, tmp_path, random.randrange(2**31), stamp=stamp)  # noqa: S311
+    mirror = series(engine, tmp_path, random.randrange(2**31), stamp)  # noqa: S311
     mirror.engine.start()
     try:
         with mirror.load.going():
